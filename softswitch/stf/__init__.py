@@ -1,0 +1,1 @@
+"""Simple Test Framework: p4c's packet tests, run on a device in virtual time."""
