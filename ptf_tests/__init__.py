@@ -1,0 +1,1 @@
+"""Packet tests of every P4 program: one suite for all targets, run by ``scripts/ptf``."""

@@ -1,0 +1,314 @@
+"""fabric.p4: what two switches know of the link between them, and how soon. A heartbeat is due every 10 ms."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from ptf_tests import packets as p
+from softswitch.device import QueueConfig
+from tests import fabric as f
+
+A, B = 1, 2  # the switches
+PORT_A, PORT_B = 5, 7  # the link's ends
+HOST_PORT = 1
+PROBATION_LENGTH = 20
+TRAFFIC = 100  # packets in a heartbeat interval: 10,000 a second
+
+
+@pytest.fixture
+def net() -> Iterator[f.Network]:
+    """Two switches, a link between them, and a host port on each; not a heartbeat sent yet."""
+    made = f.Network({A: f.Fabric(seed=A), B: f.Fabric(seed=B)})
+    made.wire((A, PORT_A), (B, PORT_B))
+    for ident, own, other, other_port in ((A, PORT_A, B, PORT_B), (B, PORT_B, A, PORT_A)):
+        switch = made.switches[ident]
+        switch.basics()
+        switch.health(f.Health(probation=PROBATION_LENGTH))
+        switch.watch(own, ident, other, other_port)
+        away, home = ("10.2.0.0/16", "10.1.0.0/16") if ident == A else ("10.1.0.0/16", "10.2.0.0/16")
+        switch.route(away, 1, [own], watched=[own])
+        switch.route(home, 2, [HOST_PORT])
+        # what B gets from A is addressed to B
+        switch.add("neighbor", {"port": own}, "set_macs", p.ROUTER_MAC, p.ROUTER_MAC)
+    yield made
+    for switch in made.switches.values():
+        switch.close()
+
+
+def bring_up(net: f.Network) -> None:
+    net.beat(count=PROBATION_LENGTH + 2)
+    assert states(net) == (p.UP, p.UP)
+    for switch in net.switches.values():
+        switch.events.clear()
+
+
+def states(net: f.Network) -> tuple[int, int]:
+    """The link's state, as A and B see it."""
+    return (net.switches[A].register("state_register", PORT_A), net.switches[B].register("state_register", PORT_B))
+
+
+def changes(net: f.Network, switch: int) -> list[tuple[int, int]]:
+    """(state, reason) of a switch's events."""
+    return [(event.state, event.reason) for event in net.switches[switch].events]
+
+
+FAULT_AT = (PROBATION_LENGTH + 2) * f.INTERVAL
+
+
+def lose_at(net: f.Network, direction: tuple[int, int], loss: f.Loss) -> tuple[int, int]:
+    """Traffic for two seconds on a link that loses in one direction. Returns who sends and who hears the rest."""
+    bring_up(net)
+    for switch in net.switches.values():
+        switch.health(f.Health(probation=PROBATION_LENGTH, avoid_degraded=0))
+    net.losses[direction] = loss
+    net.beat(lambda: traffic(net), count=200)
+    return (A, B) if direction[0] == A else (B, A)
+
+
+def everything(packet: bytes) -> bool:
+    return True
+
+
+def every(count: int) -> f.Loss:
+    """Lose exactly one of ``count`` packets."""
+    seen = 0
+
+    def lose(packet: bytes) -> bool:
+        nonlocal seen
+        seen += 1
+        return seen % count == 0
+
+    return lose
+
+
+def uniform(probability: float, seed: int) -> f.Loss:
+    rng = random.Random(seed)
+    return lambda packet: rng.random() < probability
+
+
+def traffic(net: f.Network, count: int = TRAFFIC) -> None:
+    """Packets in both directions."""
+    for _ in range(count):
+        net.send(A, HOST_PORT, p.ipv4(src="10.1.0.1", dst="10.2.0.1"))
+        net.send(B, HOST_PORT, p.ipv4(src="10.2.0.1", dst="10.1.0.1"))
+
+
+def test_a_link_comes_up_through_probation_at_both_ends(net: f.Network) -> None:
+    net.beat(count=PROBATION_LENGTH + 2)
+    assert states(net) == (p.UP, p.UP)
+    # B hears A before it says anything itself, so A hears of B's probation, and is told when that ends
+    assert changes(net, A) == [(p.PROBATION, p.HEARD), (p.UP, p.CLEAN)]
+    assert changes(net, B) == [(p.PROBATION, p.HEARD), (p.PROBATION, p.CLEAN), (p.UP, p.NEIGHBOR)]
+
+
+def test_nothing_happens_on_a_link_that_is_fine(net: f.Network) -> None:
+    bring_up(net)
+    net.beat(lambda: traffic(net, 10), count=200)
+    assert changes(net, A) == changes(net, B) == []
+    assert len(net.arrived) == 2 * 10 * 200
+
+
+def test_three_missed_heartbeats_are_down_and_two_are_not(net: f.Network) -> None:
+    bring_up(net)
+    net.losses[A, PORT_A] = everything
+    net.beat(count=2)
+    net.losses.clear()
+    net.beat(count=5)
+    assert changes(net, B) == []
+    net.losses[A, PORT_A] = everything
+    started = net.now
+    net.beat(count=4)
+    [event] = [event for event in net.switches[B].events if event.state == p.DOWN]
+    assert (event.reason, event.rx_state, event.device) == (p.MISSED, p.DOWN, 0)
+    assert event.time * 1000 - started <= 4 * f.INTERVAL
+
+
+def test_a_failure_of_one_direction_is_seen_at_both_ends(net: f.Network) -> None:
+    bring_up(net)
+    net.losses[A, PORT_A] = everything
+    net.beat(count=5)
+    assert states(net) == (p.DOWN, p.DOWN)
+    [at_a] = net.switches[A].events
+    [at_b] = net.switches[B].events
+    assert (at_a.reason, at_a.rx_state, at_a.neighbor_rx_state) == (p.NEIGHBOR, p.UP, p.DOWN)
+    assert (at_b.reason, at_b.rx_state) == (p.MISSED, p.DOWN)
+    net.send(A, HOST_PORT, p.ipv4(src="10.1.0.1", dst="10.2.0.1"))
+    net.send(B, HOST_PORT, p.ipv4(src="10.2.0.1", dst="10.1.0.1"))
+    assert net.arrived == []
+
+
+def test_a_link_recovers_only_through_probation(net: f.Network) -> None:
+    bring_up(net)
+    net.losses[A, PORT_A] = everything
+    net.beat(count=6)
+    net.losses.clear()
+    down = net.now
+    net.beat(count=200)
+    seen = [event.state for event in net.switches[B].events]
+    assert seen == [p.DOWN, p.PROBATION, p.UP]
+    up = net.switches[B].events[-1].time * 1000
+    assert 2 * PROBATION_LENGTH * f.INTERVAL <= up - down <= (2 * PROBATION_LENGTH + 2) * f.INTERVAL
+    assert [event.state for event in net.switches[A].events] == [p.DOWN, p.PROBATION, p.UP]
+
+
+def test_probation_doubles_with_every_flap_up_to_a_limit(net: f.Network) -> None:
+    for switch in net.switches.values():
+        switch.health(f.Health(probation=4, max_doublings=3))
+    net.beat(count=10)
+    lengths = []
+    for _ in range(5):
+        net.losses[A, PORT_A] = everything
+        net.beat(count=6)
+        net.losses.clear()
+        net.switches[B].events.clear()
+        net.beat(count=50)
+        heard, up = net.switches[B].events
+        assert (heard.state, up.state) == (p.PROBATION, p.UP)
+        lengths.append((up.time - heard.time) * 1000 // f.INTERVAL)
+    assert lengths == [8, 16, 32, 32, 32]
+
+
+def test_a_clean_period_forgives_the_flaps(net: f.Network) -> None:
+    for switch in net.switches.values():
+        switch.health(f.Health(probation=4, forgive=30))
+    net.beat(count=10)
+    net.losses[A, PORT_A] = everything
+    net.beat(count=6)
+    net.losses.clear()
+    net.beat(count=20)
+    assert net.switches[B].register("flaps_register", PORT_B) == 1
+    net.beat(count=30)
+    assert net.switches[B].register("flaps_register", PORT_B) == 0
+
+
+@pytest.mark.parametrize("direction", [(A, PORT_A), (B, PORT_B)], ids=["A to B", "B to A"])
+def test_one_lost_in_a_thousand_is_degraded_within_a_second(net: f.Network, direction: tuple[int, int]) -> None:
+    sends, hears = lose_at(net, direction, every(1000))
+    first, *later = [event for event in net.switches[hears].events if event.reason == p.LOSS]
+    assert (first.state, first.rx_state, first.neighbor_rx_state) == (p.DEGRADED, p.DEGRADED, p.UP)
+    assert first.time * 1000 - FAULT_AT <= f.SECOND
+    for event in (first, *later):
+        assert 0.0005 <= event.lost / event.expected <= 0.002
+    [told] = net.switches[sends].events
+    assert (told.state, told.reason, told.rx_state, told.neighbor_rx_state) == (
+        p.DEGRADED, p.NEIGHBOR, p.UP, p.DEGRADED)  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(1, 7))
+def test_losses_at_random_are_estimated_within_a_factor_of_two(net: f.Network, seed: int) -> None:
+    """Of ten losses a second, a second shows three to eighteen in all but one case of a hundred."""
+    _, hears = lose_at(net, (A, PORT_A), uniform(0.001, seed))
+    first, refined = [event for event in net.switches[hears].events if event.reason == p.LOSS][:2]
+    assert first.time * 1000 - FAULT_AT <= f.SECOND
+    assert 0.0005 <= refined.lost / refined.expected <= 0.002
+
+
+def test_a_degraded_link_is_used_only_where_nothing_better_is_left(net: f.Network) -> None:
+    bring_up(net)
+    net.switches[A].group(1, [PORT_A, 9], watched=[PORT_A])
+    net.switches[A].spray(1, "spray_rr")
+    net.losses[A, PORT_A] = every(10)
+    net.beat(lambda: traffic(net), count=30)
+    assert states(net) == (p.DEGRADED, p.DEGRADED)
+    net.arrived.clear()
+    traffic(net, 10)
+    assert sum((at, out.port) == (A, 9) for at, out in net.arrived) == 10
+    assert sum((at, out.port) == (A, HOST_PORT) for at, out in net.arrived) == 10  # B has no other link
+
+
+def test_a_degraded_link_that_loses_no_more_comes_back_through_probation(net: f.Network) -> None:
+    bring_up(net)
+    net.losses[A, PORT_A] = every(10)
+    net.beat(lambda: traffic(net), count=20)
+    net.losses.clear()
+    net.switches[B].events.clear()
+    net.beat(lambda: traffic(net, 10), count=400)
+    assert [event.state for event in net.switches[B].events if event.state != event.old_state] == [p.PROBATION, p.UP]
+
+
+def test_a_miscabled_link_is_told_and_never_used(net: f.Network) -> None:
+    net.switches[B].watch(PORT_B, B, 77, PORT_A)  # B expects another device
+    net.beat(lambda: traffic(net, 1), count=50)
+    assert states(net) == (p.DOWN, p.DOWN)
+    event = next(event for event in net.switches[B].events if event.reason == p.MISCABLED)
+    assert (event.state, event.device, event.device_port) == (p.DOWN, A, PORT_A)
+    assert sum(event.reason == p.MISCABLED for event in net.switches[B].events) == 1
+    assert net.arrived == []
+    net.switches[B].watch(PORT_B, B, A, PORT_A)
+    net.beat(count=100)
+    assert states(net) == (p.UP, p.UP)
+
+
+def test_the_wrong_port_of_the_right_neighbor_is_miscabled_too(net: f.Network) -> None:
+    bring_up(net)
+    net.switches[B].watch(PORT_B, B, A, PORT_A + 1)
+    net.beat(count=2)
+    assert states(net) == (p.DOWN, p.DOWN)
+    assert changes(net, B) == [(p.DOWN, p.MISCABLED)]
+
+
+def test_a_neighbor_that_starts_anew_is_no_loss(net: f.Network) -> None:
+    bring_up(net)
+    for name in ("tx_sequence", "tx_packets"):
+        net.switches[A].device.register_set(net.switches[A].names[name], PORT_A, 0)
+    net.beat(lambda: traffic(net, 5), count=50)
+    assert changes(net, B) == []
+
+
+def test_counts_wrap_without_a_loss(net: f.Network) -> None:
+    for switch, port in ((A, PORT_A), (B, PORT_B)):
+        device = net.switches[switch]
+        for name in ("tx_sequence", "tx_packets", "rx_packets_register"):
+            device.device.register_set(device.names[name], port, 2**32 - 30)
+    bring_up(net)
+    net.beat(lambda: traffic(net, 5), count=50)
+    assert changes(net, A) == changes(net, B) == []
+
+
+def test_a_burst_of_late_timers_is_not_the_neighbors_fault(net: f.Network) -> None:
+    switch = net.switches[B]
+    bring_up(net)
+    switch.health(f.Health(probation=PROBATION_LENGTH, min_interval=5_000))
+    net.now += 20 * f.INTERVAL  # B stood still; its timers come all at once, before what A sent meanwhile
+    for _ in range(20):
+        net.send(B, p.TIMER_PORT, p.timer(PORT_B))
+    net.beat(count=20)
+    assert changes(net, B) == []
+
+
+def test_heartbeats_overtake_queued_data_without_a_false_alarm(net: f.Network) -> None:
+    bring_up(net)
+    a = net.switches[A]
+    a.device.queue_set(PORT_A, QueueConfig(rate_pps=2000, depth_packets=5000), 3)
+
+    def overload() -> None:
+        """50 packets into a queue that lets 20 go in an interval."""
+        for _ in range(50):
+            net.send(A, HOST_PORT, p.ipv4(src="10.1.0.1", dst="10.2.0.1"))
+        carry(net, A, PORT_A)
+
+    net.beat(overload, count=100)
+    assert a.device.queue_stats(PORT_A, 3).depth > 1000
+    assert changes(net, A) == changes(net, B) == []
+
+
+def carry(net: f.Network, switch: int, port: int) -> None:
+    """Take what has left a slow queue meanwhile over the wire."""
+    to, into = net.wires[switch, port]
+    for out in net.switches[switch].device.advance(net.now):
+        assert out.port == port
+        net.switches[to].send(into, out.data, net.now)
+
+
+def test_a_heartbeat_says_who_sends_it_and_what_it_has_sent(net: f.Network) -> None:
+    a = net.switches[A]
+    [out] = a.send(p.TIMER_PORT, p.timer(PORT_A), 5 * f.MS)
+    assert out.port == PORT_A
+    assert out.data == p.heartbeat(A, PORT_A, 1, 1, p.UNKNOWN, time=5000)
+    for _ in range(3):
+        a.device.packet_out((PORT_A << 7).to_bytes(2, "big") + p.ipv4())
+    [out] = a.send(p.TIMER_PORT, p.timer(PORT_A), 6 * f.MS)
+    assert out.data == p.heartbeat(A, PORT_A, 2, 5, p.UNKNOWN, time=6000)
