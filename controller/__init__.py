@@ -1,0 +1,1 @@
+"""The P4Runtime controller of a multi-plane fabric, and the ``polyplane`` command."""

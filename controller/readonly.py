@@ -1,0 +1,74 @@
+"""Reads devices without a controller running, and changes nothing: no pipeline, no write, no primary in the way."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from controller.device import DeviceSession, Notice, SessionState
+from controller.entities import Entity
+from controller.events import EventLog
+from controller.health import HealthTracker
+from controller.memory import Remembered
+from controller.model import Intent
+from controller.paths import FabricView
+from controller.plan import Planner
+from controller.programs import program_for
+from controller.react import FAILED
+from controller.reconcile import difference
+
+
+@dataclass
+class Installed:
+    """What the devices hold, and what they should; ``errors`` says why a device could not be read."""
+
+    view: FabricView
+    desired: dict[str, frozenset[Entity]]
+    entities: dict[str, frozenset[Entity]] = field(default_factory=dict)
+    errors: dict[str, str] = field(default_factory=dict)
+
+    def answer(self) -> dict[str, Any]:
+        """The differences, as the controller's socket answers ``diff``."""
+        updates = {
+            name: [str(update) for update in difference(self.desired[name], held).updates()]
+            for name, held in self.entities.items()
+        }
+        return {"updates": updates, "errors": self.errors}
+
+
+async def read_devices(intent: Intent, remembered: Remembered, timeout_s: float) -> Installed:
+    """Read every device; one that does not answer in time is an error of its own."""
+    tracker = HealthTracker(intent, EventLog(), time.monotonic)
+    tracker.restore(remembered.ends, remembered.drained)
+    view = tracker.view()
+    result = Installed(view, Planner(intent).plan(view))
+
+    async def read_one(name: str) -> None:
+        device = intent.device_by_name[name]
+        up = asyncio.Event()
+
+        def notify(_: Notice) -> None:
+            up.set()
+
+        session = DeviceSession(device, program_for(device.role), notify, read_only=True)
+        task = asyncio.create_task(session.run())
+        try:
+            async with asyncio.timeout(timeout_s):
+                while session.state is SessionState.CLOSED:
+                    await up.wait()
+                    up.clear()
+                result.entities[name] = await session.installed()
+        except TimeoutError:
+            result.errors[name] = session.last_error or f"no answer within {timeout_s:g} s"
+        except (*FAILED, LookupError, ValueError) as error:
+            result.errors[name] = str(error)
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    await asyncio.gather(*(read_one(device.name) for device in intent.devices))
+    return result

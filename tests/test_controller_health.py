@@ -1,0 +1,221 @@
+"""Health without devices: what notices make of links, planes and devices; counters as evidence; proofs from entries."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+from controller.device import LinkDigest, SessionDown, SessionState, SessionUp
+from controller.entities import Entity, TableEntry
+from controller.events import EventLog
+from controller.health import (
+    DEGRADED,
+    DOWN,
+    PROBATION,
+    UP,
+    DeviceState,
+    EndReport,
+    HealthTracker,
+    LinkState,
+    PlaneState,
+)
+from controller.intent import load_intent
+from controller.memory import Memory
+from controller.model import PortRef
+from controller.paths import FabricView
+from controller.plan import plan
+from controller.telemetry import Rate, Snapshot, Telemetry, silent_ports
+from controller.verify import Finding, verify
+
+EXAMPLES = Path(__file__).resolve().parent.parent / "controller/examples"
+INTENT = load_intent(EXAMPLES / "single-tier.yaml")
+LINK = "nic1:2-p1:1"
+LOWER, UPPER = PortRef("nic1", 2), PortRef("p1", 1)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def tracker(clock: Clock | None = None) -> HealthTracker:
+    return HealthTracker(INTENT, EventLog(clock=lambda: 0.0), clock or Clock())
+
+
+def digest(end: PortRef, state: int, *, reason: int = 0, **values: int) -> LinkDigest:
+    whole = {
+        "port": end.port, "state": state, "old_state": 0, "reason": reason, "rx_state": state, "neighbor_rx_state": UP,
+        "device": 0, "device_port": 0, "lost": 0, "expected": 0, "flaps": 0, "time": 0,
+    }  # fmt: skip
+    return LinkDigest(end.device, whole | values, 0.0)
+
+
+def kinds(health: HealthTracker) -> list[str]:
+    return [event.kind for event in health.log.since()]
+
+
+def test_a_link_is_as_bad_as_its_worse_end_says() -> None:
+    health = tracker()
+    for end, state, expected in (
+        (LOWER, PROBATION, LinkState.PROBATION), (UPPER, UP, LinkState.PROBATION), (LOWER, UP, LinkState.UP),
+        (UPPER, DEGRADED, LinkState.GRAY), (LOWER, DOWN, LinkState.DOWN),
+    ):  # fmt: skip
+        health.on_digest(digest(end, state))
+        assert health.links[LINK].state is expected
+
+
+def test_a_new_link_in_probation_is_as_good_as_any_and_one_that_was_down_is_not() -> None:
+    health = tracker()
+    health.on_digest(digest(LOWER, PROBATION))
+    assert health.view() == FabricView()
+    health.on_digest(digest(LOWER, DOWN))
+    assert health.view() == FabricView(down=frozenset({LINK}))
+    health.on_digest(digest(LOWER, PROBATION))
+    assert health.view() == FabricView(gray=frozenset({LINK}))
+
+
+def test_a_link_that_comes_back_is_held_for_longer_after_each_failure_and_forgiven_in_time() -> None:
+    clock = Clock()
+    health = tracker(clock)
+    held = []
+    for wait in (0.0, 1.0, 1.0, 100.0):
+        clock.now += wait
+        health.on_digest(digest(LOWER, DOWN))
+        health.on_digest(digest(LOWER, UP))
+        assert health.links[LINK].state is LinkState.HELD
+        release = health.next_release()
+        assert release is not None
+        held.append(round(release - clock.now, 3))
+        assert health.tick() is False
+        clock.now = release
+        assert health.tick() is True
+        assert health.view() == FabricView()
+    assert held == [0.5, 1.0, 2.0, 0.5]
+
+
+def test_the_direction_and_the_share_of_loss_are_those_of_the_end_that_receives() -> None:
+    health = tracker()
+    health.on_digest(digest(UPPER, DEGRADED, reason=4, lost=7, expected=1000))
+    health.on_digest(digest(LOWER, DEGRADED, rx_state=UP, reason=6))
+    assert health.links[LINK].loss() == (0.007, 0.0)
+    assert health.log.since()[0].evidence == (
+        "nic1:2 has not told; p1:1 says degraded (loss), lost 7 of 1000 towards it"
+    )
+
+
+def test_a_session_that_is_lost_says_nothing_of_the_device() -> None:
+    health = tracker()
+    health.on_session(SessionUp("p1", SessionState.PRIMARY, ()))
+    assert health.device_state("p1") is DeviceState.UP
+    health.on_session(SessionDown("p1", "UNAVAILABLE"))
+    assert (health.device_state("p1"), health.view()) == (DeviceState.UNMANAGED, FabricView())
+    health.on_digest(digest(LOWER, DOWN, reason=2))
+    assert health.device_state("p1") is DeviceState.UNMANAGED, "one neighbour is not all"
+    health.on_digest(digest(PortRef("nic2", 2), DOWN, reason=2))
+    assert health.device_state("p1") is DeviceState.DEAD
+    assert health.view().dead == {"p1"}
+    assert kinds(health)[-2:] == ["link-down", "device-dead"]
+
+
+def test_a_device_with_a_session_is_not_dead_whatever_its_neighbours_say() -> None:
+    health = tracker()
+    health.on_session(SessionUp("p1", SessionState.PRIMARY, ()))
+    for end in (LOWER, PortRef("nic2", 2)):
+        health.on_digest(digest(end, DOWN, reason=2))
+    assert health.device_state("p1") is DeviceState.UP
+    assert health.plane_state("plane1") is PlaneState.DOWN
+
+
+def test_an_end_where_nothing_arrives_is_down_although_nobody_told() -> None:
+    before, after = (
+        Snapshot(1.0, {("rx", 1): (10, 0), ("rx", 2): (5, 0)}),
+        Snapshot(4.0, {("rx", 1): (10, 0), ("rx", 2): (9, 0)}),
+    )
+    assert silent_ports(before, after) == ({1}, {2})
+    health = tracker()
+    for end in (LOWER, UPPER):
+        health.on_digest(digest(end, UP))
+    health.on_silence(UPPER)
+    assert health.links[LINK].state is LinkState.DOWN
+    assert "p1:1 says down (heartbeats missed)" in health.log.since()[-2].evidence
+
+
+def test_what_is_remembered_is_taken_up_until_packets_arrive_again(tmp_path: Path) -> None:
+    first = tracker()
+    first.on_digest(digest(LOWER, DOWN, reason=2))
+    first.on_digest(digest(PortRef("nic2", 2), DOWN, reason=3, device=1, device_port=9))
+    first.drain("plane2")
+    Memory(tmp_path / "memory.json").save(first)
+    remembered = Memory(tmp_path / "memory.json").load()
+    second = tracker()
+    second.restore(remembered.ends, remembered.drained)
+    assert second.view() == first.view()
+    for end in (LOWER, PortRef("nic2", 2)):
+        second.on_arrivals(end)
+    assert second.links[LINK].state is LinkState.HELD
+    assert second.links["nic2:2-p1:2"].state is LinkState.MISCABLED, "packets arrive, from the wrong neighbour"
+
+
+def test_a_memory_that_makes_no_sense_is_no_memory(tmp_path: Path) -> None:
+    path = tmp_path / "memory.json"
+    for text in ("", "[]", '{"ends": [{"device": 1}], "drained": []}'):
+        path.write_text(text)
+        assert Memory(path).load().ends == ()
+    restored = tracker()
+    restored.restore([(PortRef("gone", 1), EndReport(state=DOWN))], ["gone"])
+    assert restored.view() == FabricView()
+
+
+def test_rates_are_between_the_last_two_polls_and_a_restart_begins_anew() -> None:
+    telemetry = Telemetry()
+    end = PortRef("p1", 1)
+    telemetry.add("p1", Snapshot(10.0, {("rx", 1): (100, 1000)}))
+    assert telemetry.port("rx", end) == Rate(100, 1000)
+    telemetry.add("p1", Snapshot(12.0, {("rx", 1): (300, 5000)}, {("marked", 1, 2): (4, 400)}))
+    assert telemetry.port("rx", end) == Rate(300, 5000, 100.0, 16000.0)
+    assert telemetry.queue("marked", end, 2) == Rate(4, 400, 2.0, 1600.0)
+    telemetry.add("p1", Snapshot(13.0, {("rx", 1): (5, 50)}))
+    assert telemetry.port("rx", end) == Rate(5, 50)
+    assert telemetry.at("p1", 12.0) is None
+
+
+def without(installed: dict[str, frozenset[Entity]], device: str, table: str) -> dict[str, frozenset[Entity]]:
+    kept = frozenset(one for one in installed[device] if not (isinstance(one, TableEntry) and one.table == table))
+    return installed | {device: kept}
+
+
+def test_what_is_planned_is_proved_and_what_is_missing_is_found() -> None:
+    for example in ("single-tier.yaml", "leaf-spine.yaml"):
+        intent = load_intent(EXAMPLES / example)
+        assert verify(intent, FabricView(), plan(intent)) == []
+    whole = plan(INTENT)
+    found = {
+        table: [
+            str(one.message) for one in verify(INTENT, FabricView(), without(whole, "p1", table)) if one.subject == "p1"
+        ]
+        for table in ("neighbor", "group", "station", "port")
+    }
+    assert found["neighbor"] == ["port 1 has no neighbor", "port 2 has no neighbor"]
+    assert found["group"] == [
+        "packets for h1 are to take group 1, which is missing", "packets for h2 are to take group 2, which is missing",
+    ]  # fmt: skip
+    nic = [one for one in verify(INTENT, FabricView(), without(whole, "p1", "station")) if one.subject == "nic1"]
+    assert nic == [Finding("nic1", "port 2 leads to p1:1, which does not take frames for 02:50:50:00:00:0b")]
+    missing = {name: entities for name, entities in whole.items() if name != "p2"}
+    assert Finding("p2", "could not be read") in verify(INTENT, FabricView(), missing)
+    assert Finding("h1 -> h2", "ipv4 does not use plane2") in verify(INTENT, FabricView(), missing)
+
+
+def test_a_group_with_a_wrong_member_is_found() -> None:
+    whole = plan(INTENT)
+    (group,) = [
+        one for one in whole["p1"] if isinstance(one, TableEntry) and one.table == "group" and one.match[0][1] == 1
+    ]
+    wrong = dataclasses.replace(group, params=(("ports", 4), ("watched_ports", 4)))
+    installed = whole | {"p1": whole["p1"] - {group} | {wrong}}
+    messages = [str(one.message) for one in verify(INTENT, FabricView(), installed)]
+    assert "group 1 has ports [2], should have [1]" in messages
+    assert "ipv4 does not use plane1" in messages
