@@ -1,0 +1,130 @@
+"""From a pulled cable to the report of it, and from the report to the last write acknowledged, on a Mininet fabric."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from mininet.log import setLogLevel
+
+from bench.veth import BenchError
+from controller.events import Event
+from controller.health import LinkState
+from controller.intent import load_intent
+from controller.model import Intent
+from controller.react import Controller
+from mininet_topos import live
+from mininet_topos.errors import NodeError
+from mininet_topos.intent import intent as intent_of
+from mininet_topos.intent import write_intent
+from mininet_topos.multiplane import multiplane
+from mininet_topos.network import Settings, running
+from mininet_topos.targets import Target
+from mininet_topos.topology import TopologyError
+
+PLANES = HOSTS = 4
+SAMPLES_MAX = 8  # cables, so that every plane keeps half of its NICs and every NIC half of its planes
+PROBATION = 10  # heartbeats until the fabric is up; what is measured does not depend on it
+UP_S, REACT_S = 120.0, 20.0
+MS = 1000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Milliseconds: the median of the samples, and the longest."""
+
+    median: float
+    longest: float
+
+    @classmethod
+    def of(cls, seconds: list[float]) -> Times:
+        """Of samples in seconds."""
+        return cls(round(statistics.median(seconds) * MS, 1), round(max(seconds) * MS, 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Reaction:
+    """One kind of switch. ``due_ms`` is the most that the heartbeats allow: as many missed as make a link down."""
+
+    switch: str
+    samples: int
+    due_ms: float
+    detection_ms: Times
+    reroute_ms: Times
+
+
+def measure(switch: str, samples: int) -> Reaction:
+    """Pull so many cables of NICs, one after the other. Needs root, Mininet and the main thread. Raises BenchError."""
+    logging.getLogger("finsy").setLevel(logging.CRITICAL)
+    setLogLevel("warning")
+    topology, settings = multiplane(PLANES, HOSTS), Settings(Target(switch))
+    try:
+        with tempfile.TemporaryDirectory(prefix="polyplane-bench-") as name, running(topology, settings) as net:
+            path, network = Path(name) / "fabric.yaml", net.live()
+            write_intent(path, intent_of(topology, network, settings.interval_us))
+            intent = load_intent(path)
+            found = asyncio.run(_measure(intent, network, Path(name) / "memory.json", samples))
+    except (NodeError, TopologyError, live.LiveError) as error:
+        raise BenchError(f"{switch}: {error}") from error
+    except TimeoutError as error:
+        raise BenchError(f"{switch}: the fabric does not come up, or a failure is not seen") from error
+    due_ms = (intent.health.missed_limit + 1) * intent.health.heartbeat_us / MS
+    return Reaction(switch, samples, due_ms, Times.of([one for one, _ in found]), Times.of([two for _, two in found]))
+
+
+async def _measure(intent: Intent, network: live.Network, memory: Path, samples: int) -> list[tuple[float, float]]:
+    """Seconds from the cable to the report and from there to the last write, of every sample."""
+    intent = replace(intent, health=replace(intent.health, probation=PROBATION))
+    controller = Controller(intent, memory)
+    controller.log.clock = time.monotonic
+    found = []
+    async with controller.running():
+        await _until(controller, UP_S, lambda: controller.converged() and _all_up(controller))
+        for at in range(samples):
+            found.append(await _pull(controller, network, *cable(at)))
+    return found
+
+
+def cable(at: int) -> tuple[str, str]:
+    """A NIC and a plane's switch: another pair for every number below SAMPLES_MAX."""
+    plane, second = at % PLANES, at // PLANES
+    return f"n{(plane + second) % HOSTS + 1}", f"p{plane + 1}s1"
+
+
+async def _pull(controller: Controller, network: live.Network, nic: str, switch: str) -> tuple[float, float]:
+    link = next(one for one in controller.intent.links if {one.lower.device, one.upper.device} == {nic, switch})
+
+    def after(number: int, kind: str, subject: str) -> Event | None:
+        events = controller.log.since(number)
+        return next((one for one in events if (one.kind, one.subject) == (kind, subject)), None)
+
+    before = max((event.number for event in controller.log.since()), default=0)
+    started = time.monotonic()
+    await asyncio.to_thread(network.set_link, nic, switch, False)
+    down = await _wait(controller, lambda: after(before, "link-down", link.name))
+    rerouted = await _wait(controller, lambda: after(down.number, "rerouted", controller.intent.name))
+    await _until(controller, REACT_S, controller.converged)
+    return down.time - started, rerouted.time - down.time
+
+
+async def _wait(controller: Controller, found: Callable[[], Event | None]) -> Event:
+    await _until(controller, REACT_S, lambda: found() is not None)
+    event = found()
+    assert event is not None
+    return event
+
+
+def _all_up(controller: Controller) -> bool:
+    return all(record.state is LinkState.UP for record in controller.tracker.links.values())
+
+
+async def _until(controller: Controller, seconds: float, condition: Callable[[], bool]) -> None:
+    """Wait for something that a step of the controller brings. Raises TimeoutError."""
+    async with asyncio.timeout(seconds):
+        await controller.until(condition)

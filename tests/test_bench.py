@@ -1,0 +1,200 @@
+"""The benchmarks' arguments, results and method. What they measure depends on the machine and is not tested."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bench import cli, memory, report, switch
+from bench import router as r
+from bench.machine import Machine
+from bench.memory import MemoryResult
+from bench.overload import LOSS_MAX, Overload, Peak, find_peak, overload
+from bench.targets import BMV2, SOFTSWITCH, Target, running
+from bench.veth import Load, network
+
+TINY = switch.Plan(lengths=(64,), routes=(10,), acl=(10,), memory_s=0.001, veth=False)
+MACHINE = Machine("CPU", 2, "6.1", "2026-01-31", 0.5, {"python": "3.11"})
+
+
+def results() -> switch.Results:
+    """As if measured: one router in memory, both switches over veth."""
+    return switch.Results(
+        MACHINE,
+        memory=[MemoryResult(1000, 10, 64, "random", 2_000_000.4), MemoryResult(1000, 10, 64, "flow", 4_000_000.0)],
+        veth=[
+            switch.VethResult(
+                "softswitch", 64, Peak(600_000.0, 610_000.0, "generator"), Overload(1.2e6, 594_000.0, 600_000.0)
+            ),
+            switch.VethResult("bmv2", 64, Peak(60_000.0, 61_000.0, "switch"), Overload(600_000.0, 12_000.0, 60_000.0)),
+        ],
+        skipped={"coffee": "none left"},
+    )
+
+
+# ---- the command -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "the following arguments are required: BENCHMARK"),
+        (["toaster"], "invalid choice: 'toaster'"),
+        (["switch", "--json", "--markdown"], "not allowed with argument --json"),
+        (["switch", "--qui"], "unrecognized arguments: --qui"),
+    ],
+)
+def test_bad_arguments_are_named(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(arguments)
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_quick_run_prints_json_of_what_it_could_measure(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(switch, "QUICK", TINY)
+    assert cli.main(["switch", "--quick", "--memory-only", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert list(told) == ["benchmark", "program", "machine", "memory", "veth", "skipped"]
+    assert (told["benchmark"], told["program"]) == ("switch", "l3_router")
+    assert {"cpu", "cores", "kernel", "date", "load", "versions"} == set(told["machine"])
+    assert told["veth"]["results"] == []
+    assert told["skipped"] == {"veth": "--memory-only"}
+    assert [(one["routes"], one["ternary"], one["bytes"], one["traffic"]) for one in told["memory"]["results"]] == [
+        (10, 10, 64, "random"),
+        (10, 10, 64, "flow"),
+    ]
+    assert all(one["pps"] > 0 for one in told["memory"]["results"])
+
+
+def test_without_root_veth_is_skipped_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    told = switch.run(replace(TINY, routes=(), veth=True), lambda doing: None)
+    assert told.skipped == {"veth": "not root, or no ip command"}
+
+
+def test_missing_bmv2_is_skipped_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    measured: list[Target] = []
+
+    def over_veth(plan: switch.Plan, targets: list[Target], note: switch.Note) -> list[switch.VethResult]:
+        measured.extend(targets)
+        return []
+
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr("shutil.which", lambda name: "/sbin/ip" if name == "ip" else None)
+    monkeypatch.setattr(switch, "over_veth", over_veth)
+    told = switch.run(replace(TINY, routes=(), veth=True), lambda doing: None)
+    assert measured == [SOFTSWITCH]
+    assert told.skipped == {"bmv2": "no simple_switch_grpc on PATH"}
+
+
+# ---- results ---------------------------------------------------------------------------------------------------
+
+
+def test_json_has_every_figure_with_its_ratio() -> None:
+    told = results().as_json()
+    assert told["memory"]["results"][0] == {
+        "routes": 1000, "ternary": 10, "bytes": 64, "traffic": "random", "pps": 2_000_000, "ratio_to_wanted": 2.0,
+    }  # fmt: skip
+    assert told["veth"]["results"] == [
+        {"switch": "softswitch", "bytes": 64, "pps": 600_000, "limit": "generator", "ratio_to_bmv2": 10.0,
+         "most_pps": 610_000,
+         "overload": {"offered_pps": 1_200_000, "pps": 594_000, "offered_to_most": 2.0, "kept": 0.99}},
+        {"switch": "bmv2", "bytes": 64, "pps": 60_000, "limit": "switch", "ratio_to_bmv2": 1.0,
+         "most_pps": 61_000,
+         "overload": {"offered_pps": 600_000, "pps": 12_000, "offered_to_most": 10.0, "kept": 0.2}},
+    ]  # fmt: skip
+
+
+def test_markdown_is_tables_and_the_machine() -> None:
+    lines = report.markdown(results()).splitlines()
+    assert lines[2] == "| 1,000 | 10 | 64 | 2,000,000 | 4,000,000 | 2.0 x |"
+    assert "| bmv2 | 64 | 60,000 | 1.0 x | 61,000 | 10.0 x | 12,000 | 20% |" in lines
+    assert "CPU, 2 cores, Linux 6.1, 2026-01-31, load 0.5; python 3.11." in lines
+
+
+def test_text_names_what_was_skipped() -> None:
+    assert "skipped: coffee: none left" in report.text(results()).splitlines()
+
+
+# ---- the router and its traffic --------------------------------------------------------------------------------
+
+
+def test_router_is_the_same_for_a_seed_and_has_what_was_asked_for() -> None:
+    router = r.make_router(200, 50)
+    assert router == r.make_router(200, 50)
+    assert (len({prefix for prefix, _ in router.routes}), len(set(router.acl))) == (200, 50)
+
+
+def test_packets_have_their_length_and_a_right_checksum() -> None:
+    packets = r.make_packets(r.make_router(10, 10), 64, 20)
+    assert {len(packet) for packet in packets} == {64}
+    for packet in packets:
+        words = [int.from_bytes(packet[at : at + 2], "big") for at in range(14, 34, 2)]
+        assert sum(words) % 0xFFFF == 0
+
+
+def test_packets_that_are_not_forwarded_end_the_measurement() -> None:
+    with memory.load_router(r.make_router(10, 10)) as device, pytest.raises(RuntimeError, match="forwarded 0 of"):
+        memory.measure(device, [bytes(64)], 0.001)
+
+
+# ---- the search for the peak -----------------------------------------------------------------------------------
+
+
+class FakeSwitch:
+    """Carries up to its capacity; beyond that what is left of it."""
+
+    def __init__(self, capacity: float, generator: float = 1e9, left: float = 1.0) -> None:
+        self.capacity, self.generator, self.left = capacity, generator, left
+
+    def __call__(self, rate: int) -> Load:
+        offered = min(rate, self.generator)
+        carried = offered if offered <= self.capacity else self.capacity * self.left
+        return Load(offered, carried, 1 - carried / offered)
+
+
+def test_peak_is_found_within_the_steps_of_bisection() -> None:
+    peak = find_peak(FakeSwitch(123_456))
+    assert peak.limit == "switch"
+    assert 123_456 * 0.98 < peak.lossless <= 123_456
+
+
+def test_peak_of_a_slow_generator_is_the_generators() -> None:
+    assert find_peak(FakeSwitch(1e6, generator=300_000)) == Peak(300_000, 300_000, "generator")
+
+
+def test_a_run_that_something_disturbed_is_repeated() -> None:
+    plain, disturbed = FakeSwitch(50_000), iter([True] + [False] * 100)
+
+    def offer(rate: int) -> Load:
+        return Load(rate, 0, LOSS_MAX * 2) if next(disturbed) else plain(rate)
+
+    assert find_peak(offer).lossless > 49_000
+
+
+def test_most_counts_runs_with_loss() -> None:
+    assert find_peak(FakeSwitch(50_000, left=1.2)).most == 60_000
+
+
+def test_overload_offers_ten_times_the_peak() -> None:
+    told = overload(FakeSwitch(1000, left=0.2), Peak(900, 1000, "switch"))
+    assert (told.offered, told.factor, told.kept) == (10_000, 10, 0.2)
+
+
+# ---- for real --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("target", [SOFTSWITCH, pytest.param(BMV2, marks=pytest.mark.bmv2)], ids=lambda one: one.name)
+def test_every_frame_comes_back_through_the_switch(target: Target, tmp_path: Path) -> None:
+    router = r.make_router(10, 10)
+    with network(tmp_path) as net, running(target, net, router, tmp_path):
+        load = net.offer(r.make_packets(router, 64, 16), 1000, 0.2)
+    assert load.loss == 0
