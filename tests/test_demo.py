@@ -1,0 +1,102 @@
+"""scripts/demo tells its story, for real where it can, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mininet_topos import runs
+from scripts.lib.demo_report import Fault, Report, Spread
+from scripts.lib.demo_traffic import Result
+from tests.mininet_support import NEEDS_MININET
+
+PLANES = ("p1", "p2", "p3", "p4")
+
+
+@pytest.fixture
+def no_leftovers() -> Iterator[None]:
+    before = set(runs.all_runs())
+    yield
+    # runs of others may be up; none may be there whose owner is gone
+    assert [run for run in runs.all_runs() if run not in before and not run.alive] == []
+
+
+needs_mininet = [
+    *NEEDS_MININET,
+    pytest.mark.skipif(shutil.which("ethtool") is None, reason="no ethtool"),
+    pytest.mark.usefixtures("no_leftovers"),
+]
+
+
+class TestForReal:
+    pytestmark = needs_mininet
+
+    @pytest.mark.slow
+    def test_traffic_outlives_a_plane(self, root: Path, tmp_path: Path) -> None:
+        words: list[str | Path] = [root / "scripts/demo", "--target", "softswitch", "--json", tmp_path / "demo.json"]
+        done = subprocess.run(words, cwd="/", capture_output=True, text=True, timeout=90)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "======== summary" in done.stdout
+        said = json.loads((tmp_path / "demo.json").read_text())
+        lost = {phase["phase"]: phase["lost"] for phase in said["phases"]}
+        assert lost.pop("p2 killed") > 0
+        assert set(lost.values()) == {0}
+        assert said["good"] and said["fault"]["last_lost_s"] <= said["fault"]["detection_window_s"]
+        assert said["spread"]["p2 killed"]["p2"] == 0
+        assert said["queue_marks"] == sum(phase["marked"] for phase in said["phases"]) > 0
+
+    @pytest.mark.parametrize(("sent", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+    def test_interruption_leaves_nothing_behind(self, root: Path, sent: signal.Signals, status: int) -> None:
+        words: list[str | Path] = [root / "scripts/demo", "--target", "softswitch"]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, process_group=0) as demo:
+            try:
+                assert demo.stdout is not None
+                assert "under control" in demo.stdout.readline()
+                demo.send_signal(sent)
+                assert demo.wait(timeout=30) == status
+            finally:
+                demo.kill()
+
+
+def report(lost_after_s: float, packets: tuple[int, ...] = (400, 0, 400, 400)) -> Report:
+    """A run that lost one packet, sent so long after the plane died."""
+    made = Report("softswitch", 50_000, window_s=0.25, queue_marks=7)
+    made.results = [Result("incast", 100, 100, 7, ()), Result("p2 killed", 100, 99, 0, (1000.0 + lost_after_s,))]
+    made.spreads = [Spread("p2 killed", dict(zip(PLANES, packets, strict=True)))]
+    event = {"kind": "link-down", "evidence": "n1:2 says down (heartbeats missed)", "subject": "n1:2", "time": 1000.2}
+    made.fault = Fault("p2", 1000.0, [event])
+    return made
+
+
+def test_loss_within_the_detection_window_is_good() -> None:
+    assert report(0.2).good
+    assert report(0.2).as_dict()["fault"]["last_lost_s"] == pytest.approx(0.2)
+
+
+def test_loss_after_the_detection_window_is_not_good() -> None:
+    assert not report(0.3).good
+
+
+def test_loss_before_the_fault_is_not_good() -> None:
+    made = report(0.2)
+    made.results.append(Result("healthy", 100, 99, 0, (990.0,)))
+    assert not made.good
+
+
+@pytest.mark.parametrize("packets", [(600, 0, 300, 300), (400, 1, 400, 400), (0, 0, 0, 0)])
+def test_uneven_spread_or_traffic_into_a_dead_plane_is_not_good(packets: tuple[int, ...]) -> None:
+    assert not report(0.2, packets).good
+
+
+def test_demo_in_virtual_time_is_the_same_every_time(root: Path) -> None:
+    told = [
+        subprocess.run([root / "scripts/demo", "--lab"], capture_output=True, text=True, timeout=120) for _ in range(2)
+    ]
+    assert [run.returncode for run in told] == [0, 0], told[0].stdout + told[0].stderr
+    assert told[0].stdout == told[1].stdout
