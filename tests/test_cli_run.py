@@ -8,7 +8,8 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -106,6 +107,14 @@ def test_what_does_not_start_is_one_line_and_exit_code_1(
     assert not socket_path.exists()
 
 
+def until(happened: Callable[[], bool]) -> None:
+    """Waits for what the switch counts."""
+    end = time.monotonic() + PATIENCE_S
+    while not happened():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.001)
+
+
 @pytest.mark.root
 def test_a_switch_between_two_hosts(net: Net, programs: Path, socket_path: Path, tmp_path: Path) -> None:
     """replication.p4 sends to the port that the packet names."""
@@ -128,6 +137,7 @@ def test_a_switch_between_two_hosts(net: Net, programs: Path, socket_path: Path,
             ]
             client.call("faults.set", port=1, direction="tx", loss=1.0)
             net.a.send(to_port_1)
+            until(lambda: client.call("ports.show")[1]["fault_drops"] == 1)
             client.call("faults.reset")
             net.a.send(to_port_1[:2] + b"\x10" + to_port_1[3:])
             assert net.b.receive()[2] == 0x10
