@@ -153,11 +153,12 @@ def main() -> int:
         if unknown:
             valid = sorted(name for program in PROGRAMS for name in test_names(program) if "." not in name)
             raise PtfError(f"no test {min(unknown)!r}; the modules are: {', '.join(valid)}")
+        chosen_targets = targets(arguments.target)
         if os.geteuid() != 0:
             raise PtfError("network namespaces need root")
         results = [
             (target, program, *run_ptf(target, program, chosen[program], arguments))
-            for target in targets(arguments.target)
+            for target in chosen_targets
             for program in PROGRAMS
             if chosen[program] or not arguments.tests
         ]
