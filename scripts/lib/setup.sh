@@ -11,6 +11,15 @@ die() { say "$*"; exit 1; }
 is_root() { [ "$(id -u)" -eq 0 ]; }
 have() { command -v "$1" >/dev/null 2>&1; }
 
+# Root in a container need not have the right to make network namespaces.
+can_make_namespaces() { is_root && unshare --net true 2>/dev/null; }
+
+# Runs a command; what it says is shown only where it fails.
+quietly() {
+    local said
+    said=$("$@" 2>&1) || { say "$said"; return 1; }
+}
+
 # A Python that is new enough, or nothing.
 find_python() {
     local candidate
@@ -41,43 +50,45 @@ install_debian_packages() {
     fi
     [ ${#missing[@]} -gt 0 ] || return 0
     say "setup: installing ${missing[*]}"
-    { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-        "${missing[@]}"; } >&2 || say "setup: apt-get could not install ${missing[*]}; going on without"
+    { quietly apt-get update -qq && quietly env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -y -qq --no-install-recommends "${missing[@]}"; } \
+        || say "setup: apt-get could not install ${missing[*]}; going on without"
 }
+
+# pip_install VENV ARGUMENT...
+pip_install() { quietly "$1/bin/python" -m pip install --quiet --disable-pip-version-check "${@:2}"; }
 
 install_python_packages() {
     local python wanted stamp=.venv/made-from
     wanted=$(cat requirements.txt requirements-ptf.txt pyproject.toml | sha256sum | cut -d' ' -f1)
     if [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ]; then
         python=$(find_python)
-        [ -n "$python" ] || die "setup: Python 3.11 or newer is needed"
-        say "setup: making .venv from requirements.txt"
+        [ -n "$python" ] || die "setup: Python 3.11 or newer is needed (on Debian: apt install python3 python3-venv)"
+        say "setup: making .venv from requirements.txt (takes a minute, once)"
         if ! .venv/bin/python -c 'import pip' 2>/dev/null; then
             rm -rf .venv
-            "$python" -m venv .venv || die "setup: $python cannot make .venv (on Debian: apt install python3-venv)"
+            quietly "$python" -m venv .venv \
+                || die "setup: $python cannot make .venv (on Debian: apt install python3-venv)"
         fi
-        {
-            .venv/bin/python -m pip install --quiet --disable-pip-version-check -r requirements.txt -e . &&
-                .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-ptf.txt
-        } >&2 || die "setup: pip could not install requirements.txt (the first set-up needs a network)"
+        { pip_install .venv -r requirements.txt -e . && pip_install .venv --no-deps -r requirements-ptf.txt; } \
+            || die "setup: pip could not install requirements.txt (the first set-up needs a network)"
         echo "$wanted" >"$stamp"
     fi
     if ! has_c_compiler && ! .venv/bin/python -c 'import ziglang' 2>/dev/null; then
         say "setup: no C compiler here: installing one into .venv"
-        .venv/bin/python -m pip install --quiet --disable-pip-version-check -e '.[zig]' >&2 \
+        pip_install .venv -e '.[zig]' \
             || die "setup: a C compiler is needed: cc, clang or the ziglang package"
     fi
 }
 
-# The environment of p4runtime-shell; $1: "needed" ends the script where it cannot be made.
+# The environment of p4runtime-shell.
 install_shell_packages() {
     local wanted stamp=.venv-shell/made-from
     wanted=$(sha256sum requirements-shell.txt | cut -d' ' -f1)
     [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ] && return 0
     say "setup: making .venv-shell from requirements-shell.txt"
     rm -rf .venv-shell
-    if .venv/bin/python -m venv .venv-shell && .venv-shell/bin/python -m pip install --quiet \
-        --disable-pip-version-check -r requirements-shell.txt >&2; then
+    if quietly .venv/bin/python -m venv .venv-shell && pip_install .venv-shell -r requirements-shell.txt; then
         echo "$wanted" >"$stamp"
     else
         rm -rf .venv-shell
