@@ -155,6 +155,10 @@ def _check_machine() -> None:
     for command, package in (("mnexec", "mininet"), ("ifconfig", "net-tools"), ("ethtool", "ethtool")):
         if shutil.which(command) is None:
             raise TopologyError(f"no {command!r} on PATH; on Debian: apt install --no-install-recommends {package}")
+    # Mininet waits for ever for a node whose namespace cannot be made, as in a container without the right to
+    probe = subprocess.run(["mnexec", "-n", "true"], capture_output=True, text=True, check=False)
+    if probe.returncode:
+        raise TopologyError(f"no network namespaces here: mnexec says {probe.stderr.strip()!r}")
 
 
 def _compile_programs() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,12 +15,14 @@ PROGRAMS = ROOT / "tests/p4/build"
 
 
 def _can_make_namespaces() -> bool:
-    return os.geteuid() == 0 and shutil.which("ip") is not None
+    if os.geteuid() != 0 or shutil.which("ip") is None:
+        return False
+    return subprocess.run(["unshare", "--net", "true"], capture_output=True, check=False).returncode == 0
 
 
 # marker: whether this machine has it, and what to say where it has not
 NEEDS: dict[str, tuple[Callable[[], bool], str]] = {
-    "root": (_can_make_namespaces, "not root, or no ip command"),
+    "root": (_can_make_namespaces, "not root, or no network namespaces"),
     "p4c": (lambda: shutil.which("p4c-bm2-ss") is not None, "no p4c-bm2-ss on PATH"),
     "bmv2": (lambda: shutil.which("simple_switch_grpc") is not None, "no simple_switch_grpc on PATH"),
     "shell": (lambda: (ROOT / ".venv-shell/bin/python").exists(), "no .venv-shell"),

@@ -19,7 +19,7 @@ from mininet_topos.network import FabricNet, Settings, running
 from mininet_topos.queues import QueueSettings, set_queues
 from mininet_topos.single_switch import single_switch
 from mininet_topos.targets import Target
-from mininet_topos.topology import Topology
+from mininet_topos.topology import Topology, TopologyError
 from softswitch.control import ControlClient
 from tests.mininet_support import NEEDS_MININET, TARGETS, program_router
 
@@ -224,6 +224,15 @@ def test_a_switch_that_does_not_start_says_why(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(NodeError, match=r"s1 \(softswitch\) does not start:\n.*--priority-queues"):
         _start_and_stop(single_switch(1))
     assert runs.all_runs() == before
+
+
+def test_a_machine_without_namespaces_is_told_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    fake = tmp_path / "mnexec"
+    fake.write_text("#!/bin/sh\necho 'unshare: Operation not permitted' >&2\nexit 1\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with pytest.raises(TopologyError, match=r"no network namespaces here: mnexec says .unshare: Operation not"):
+        _start_and_stop(single_switch(1))
 
 
 def _start_and_stop(topology: Topology) -> None:
