@@ -51,17 +51,34 @@ class TestForReal:
         assert said["spread"]["p2 killed"]["p2"] == 0
         assert said["queue_marks"] == sum(phase["marked"] for phase in said["phases"]) > 0
 
-    @pytest.mark.parametrize(("sent", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-    def test_interruption_leaves_nothing_behind(self, root: Path, sent: signal.Signals, status: int) -> None:
+    @pytest.mark.parametrize(
+        ("when", "sent", "status"),
+        [
+            ("starting", signal.SIGINT, 130),
+            ("under control", signal.SIGINT, 130),
+            ("under control", signal.SIGTERM, 143),
+        ],
+    )
+    def test_interruption_leaves_nothing_behind(
+        self, root: Path, when: str, sent: signal.Signals, status: int
+    ) -> None:
         words: list[str | Path] = [root / "scripts/demo", "--target", "softswitch"]
         with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, process_group=0) as demo:
             try:
                 assert demo.stdout is not None
-                assert "under control" in demo.stdout.readline()
+                assert any(line.startswith(when) for line in demo.stdout)
                 demo.send_signal(sent)
                 assert demo.wait(timeout=30) == status
             finally:
                 demo.kill()
+
+
+@pytest.mark.parametrize("word", [["--json", "never.json"], ["--target", "softswitch"]])
+def test_options_of_the_fabric_are_refused_in_virtual_time(root: Path, tmp_path: Path, word: list[str]) -> None:
+    words: list[str | Path] = [root / "scripts/demo", "--lab", *word]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--target and --json are of the story with network namespaces, which --lab does without" in done.stderr
 
 
 def report(lost_after_s: float, packets: tuple[int, ...] = (400, 0, 400, 400)) -> Report:

@@ -9,8 +9,11 @@ from pathlib import Path
 
 from scripts.lib import demo_router
 
+NOT_IN_LAB = "--target and --json are of the story with network namespaces"
+
 
 def arguments() -> argparse.Namespace:
+    """The command line, checked."""
     parser = argparse.ArgumentParser(
         prog="scripts/demo", description="Hosts with SmartNICs on four planes, one of which dies and comes back."
     )
@@ -19,7 +22,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write what was measured to FILE as well")
     parser.add_argument("--lab", action="store_true",
                         help="a router and two planes in virtual time, without root or interfaces")  # fmt: skip
-    return parser.parse_args()
+    options = parser.parse_args()
+    if (options.lab or os.geteuid() != 0) and (options.json is not None or options.target != "auto"):
+        parser.error(f"{NOT_IN_LAB}, which {'--lab does without' if options.lab else 'needs root'}")
+    return options
 
 
 def fabric(target: str, json_file: Path | None) -> int:
@@ -32,21 +38,23 @@ def fabric(target: str, json_file: Path | None) -> int:
 
     try:
         return run(choose_target(target), json_file)
-    except (DemoError, LiveError, NodeError, OSError, TopologyError) as error:
+    except (DemoError, LiveError, NodeError, OSError) as error:
         print(f"scripts/demo: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
+    except TopologyError as error:  # of the machine
+        print(f"scripts/demo: {error}; scripts/demo --lab needs nothing of that", file=sys.stderr)
+    return 1
 
 
 def main() -> int:
     options = arguments()
-    if options.lab:
+    try:
+        if not options.lab and os.geteuid() == 0:
+            return fabric(options.target, options.json)
+        if not options.lab:
+            print("not root, so no network namespaces: another story, in virtual time (--lab)")
         return demo_router.run()
-    if os.geteuid() != 0:
-        print("not root, so no network namespaces: another story, in virtual time (--lab)")
-        return demo_router.run()
-    return fabric(options.target, options.json)
+    except KeyboardInterrupt:
+        return 130
 
 
 if __name__ == "__main__":

@@ -235,10 +235,11 @@ def run(target: Target, json_file: Path | None) -> int:
     with contextlib.suppress(PermissionError):  # a container may have no right to that
         os.nice(FIRST)
     settings = Settings(target, pace.heartbeat_us)
+    print(f"starting 4 hosts with SmartNICs and 4 planes on {target}", flush=True)
     with running(multiplane(len(PLANES), len(NICS)), settings) as net:
         story = Story(net, pace, report)
         story.bring_up()
-        print(f"4 hosts with SmartNICs, 4 planes on {target}: under control after {time.monotonic() - started:.1f} s\n")
+        print(f"under control after {time.monotonic() - started:.1f} s\n")
         story.tell()
     report.took_s = time.monotonic() - started
     if json_file is not None:
