@@ -96,7 +96,7 @@ class Story:
         words += ["--memory", str(self.folder / "controller.memory"), "--log-file", str(self.folder / "controller.log")]
         done = subprocess.run(words, env=self.net.run_of.environment(), capture_output=True, text=True, check=False)
         if done.returncode:
-            raise DemoError(done.stderr.strip() or done.stdout.strip())
+            raise DemoError(done.stderr.strip() or f"polyplane up --detach ended with {done.returncode}")
         self.wait_for_planes(UP_S)
 
     def wait_for_planes(self, seconds: float) -> None:
