@@ -108,9 +108,20 @@ def _mark_of(pid: int) -> str | None:
     return found[1].decode(errors="replace") if found else None
 
 
+def _numbering_of(pid: int | str) -> str | None:
+    """The PID namespace of a process: a run's owner has the number in its name in that of the run only."""
+    try:
+        return os.readlink(f"/proc/{pid}/ns/pid")
+    except OSError:
+        return None
+
+
 def _marked() -> Iterator[tuple[int, str]]:
+    here = _numbering_of("self")
     for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal() and (name := _mark_of(int(entry.name))) is not None:
+        if not entry.name.isdecimal() or (name := _mark_of(int(entry.name))) is None:
+            continue
+        if _numbering_of(entry.name) == here:  # what a container runs is for the container to clean
             yield int(entry.name), name
 
 

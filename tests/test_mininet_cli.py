@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -49,3 +51,16 @@ def test_runs_and_leftovers_are_told_apart(
     assert runs.Run("4194305-1-1") in runs.leftovers() and alive not in runs.leftovers()
     runs.Run("4194305-1-1").remove()
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["not-a-run", alive.name])
+
+
+@pytest.mark.root
+def test_a_run_in_a_container_is_no_leftover() -> None:
+    # its owner has another number out here, or none
+    mark = "4194305-1-2"
+    words = ["unshare", "--pid", "--fork", "--kill-child", "sh", "-c", "echo; exec sleep 60"]
+    environment = os.environ | {runs.MARK: mark}
+    with subprocess.Popen(words, stdout=subprocess.PIPE, env=environment) as outside:
+        assert outside.stdout is not None and outside.stdout.readline() == b"\n"
+        found = runs.Run(mark).processes()
+        outside.kill()
+    assert found == [outside.pid]  # unshare itself, and not what it started
