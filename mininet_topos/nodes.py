@@ -12,9 +12,11 @@ from mininet.node import Host, Node, Switch
 
 from mininet_topos import live, topology
 from mininet_topos.errors import NodeError
+from mininet_topos.namespace import inside
 from mininet_topos.queues import QueueSettings, set_queues
 from mininet_topos.runs import Run
 from mininet_topos.targets import THRIFT_PORT, TIMER_WIRE, Process, Target
+from mininet_topos.thrift import ThriftError, wait_until_served
 from mininet_topos.topology import Device
 
 START_S = 60.0  # the softswitch may have a library to compile first, on a busy machine
@@ -138,8 +140,13 @@ class P4Switch(_Marked, Switch):
     def wait_ready(self) -> None:
         """Returns once P4Runtime is served and the queues are set. Raises NodeError with the log where it is not."""
         if not self._announced.wait(START_S) or not self._is_ready:
-            said = "\n".join(self.process.log.read_text(errors="replace").splitlines()[-20:])
-            raise NodeError(f"{self.name} ({self.target}) does not start:\n{said}")
+            raise self._not_started()
+        if self.target is Target.BMV2:
+            try:
+                with inside(self.pid):
+                    wait_until_served(THRIFT_PORT, START_S, lambda: self.died() is None)
+            except ThriftError as error:
+                raise self._not_started(f" ({error})") from error
         if not self.queues.changes_nothing:
             for port in self.intfs:
                 set_queues(self.live(), port, self.queues)
@@ -147,6 +154,10 @@ class P4Switch(_Marked, Switch):
             with self.process.log.open("ab") as log:
                 sender = self.popen(self.process.timer_command(), stdin=DEVNULL, stdout=log, stderr=log)
             self.processes.append(sender)
+
+    def _not_started(self, why: str = "") -> NodeError:
+        said = "\n".join(self.process.log.read_text(errors="replace").splitlines()[-20:])
+        return NodeError(f"{self.name} ({self.target}) does not start{why}; the end of {self.process.log}:\n{said}")
 
     def start(self, controllers: list[Any]) -> None:
         """As Mininet's ``switch NAME start`` has it."""

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import socket
 import struct
+import time
+from collections.abc import Callable
 from typing import Self
 
 _VERSION = 0x80010000
 _CALL, _REPLY = 1, 2
 _STOP, _I32, _I64, _STRING, _STRUCT = 0, 8, 10, 11, 12
+_RETRY_S = 0.02
 
 
 class ThriftError(Exception):
@@ -29,6 +32,10 @@ class SimpleSwitchClient:
             raise ThriftError(f"no simple_switch listens on Thrift port {port}: {error}") from error
         self._stream = self._socket.makefile("rb")
         self._sequence = 0
+
+    def check(self) -> None:
+        """Ask for what changes nothing. Raises ThriftError where the switch does not know its own services yet."""
+        self._call("simple_switch:get_time_elapsed_us")
 
     def set_queue_rate(self, port: int, priority: int, packets_per_second: int) -> None:
         """How fast one queue of a port is drained; 0 is no limit. Raises ThriftError."""
@@ -87,6 +94,8 @@ class SimpleSwitchClient:
                 depth, refused = depth + 1, True
             elif kind == _I32:
                 refused |= self._read("!i")[0] != 0
+            elif kind == _I64:
+                self._read("!q")
             elif kind == _STRING:
                 text = self._bytes(self._read("!I")[0]).decode(errors="replace")
             else:
@@ -101,6 +110,23 @@ class SimpleSwitchClient:
         if len(data) < count:
             raise ThriftError("the switch closed the Thrift connection")
         return data
+
+
+def wait_until_served(port: int, seconds: float, is_alive: Callable[[], bool]) -> None:
+    """Returns once a simple_switch answers there, which is a little after it serves P4Runtime.
+
+    Raises ThriftError with the last failure after that time, or at once when the switch is not alive any more.
+    """
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            with SimpleSwitchClient(port) as client:
+                client.check()
+            return
+        except ThriftError:
+            if time.monotonic() > deadline or not is_alive():
+                raise
+        time.sleep(_RETRY_S)
 
 
 def _counted(text: str) -> bytes:

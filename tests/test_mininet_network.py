@@ -132,6 +132,14 @@ def test_a_slow_shallow_queue_drops(network: live.Network) -> None:
     assert eventually(lambda: pinged(h1, HOST_2[0], 1) == 1)
 
 
+@pytest.mark.bmv2
+def test_queues_of_bmv2_are_set_while_it_starts() -> None:
+    """Its Thrift service, which sets them, comes up after P4Runtime, on which it says that it is ready."""
+    for _ in range(5):
+        with running(single_switch(2), Settings(Target.BMV2, queues=QueueSettings(rate_pps=1000, depth_packets=32))):
+            pass
+
+
 def start(*arguments: str) -> subprocess.Popen[str]:
     """``python -m mininet_topos single-switch`` with a command that says which run it is, and waits for a line."""
     script = "echo $POLYPLANE_RUN; read line; exit 7"
@@ -221,7 +229,9 @@ def test_a_switch_that_does_not_start_says_why(monkeypatch: pytest.MonkeyPatch) 
 
     before = runs.all_runs()
     monkeypatch.setattr(targets, "PRIORITIES", 99)
-    with pytest.raises(NodeError, match=r"s1 \(softswitch\) does not start:\n.*--priority-queues"):
+    with pytest.raises(
+        NodeError, match=r"s1 \(softswitch\) does not start; the end of .*/s1\.log:\n.*--priority-queues"
+    ):
         _start_and_stop(single_switch(1))
     assert runs.all_runs() == before
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from mininet_topos.thrift import SimpleSwitchClient, ThriftError
+from mininet_topos.thrift import SimpleSwitchClient, ThriftError, wait_until_served
 
 RATE = b"simple_switch:set_egress_priority_queue_rate"
 DEPTH = b"simple_switch:set_egress_priority_queue_depth"
@@ -105,3 +105,34 @@ def test_nobody_there_is_an_error() -> None:
         port = listener.getsockname()[1]
     with pytest.raises(ThriftError, match=f"no simple_switch listens on Thrift port {port}: .*refused"):
         SimpleSwitchClient(port)
+
+
+def test_a_switch_is_waited_for_until_it_answers() -> None:
+    """It closes a connection, then says that it has no such service, then answers."""
+    no_service = bytes.fromhex("80010003 00000001 78 00000000 0b0001 00000002 6e6f 080002 00000000 00")
+    time_us = bytes.fromhex("80010002 00000001 78 00000001 0a0000 0000000000000007 00")
+    name = b"simple_switch:get_time_elapsed_us"
+    expected = bytes.fromhex("80010001") + len(name).to_bytes(4) + name + bytes.fromhex("00000001 00")
+    requests = []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            for answer in (b"", no_service, time_us):
+                connection, _ = listener.accept()
+                with connection:
+                    requests.append(connection.recv(len(expected), socket.MSG_WAITALL))
+                    connection.sendall(answer)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        wait_until_served(listener.getsockname()[1], 30, lambda: True)
+        thread.join(5)
+    assert requests == [expected] * 3
+
+
+@pytest.mark.parametrize(("seconds", "is_alive"), [(0.05, True), (30, False)])
+def test_a_switch_that_does_not_answer_is_not_waited_for_for_ever(seconds: float, is_alive: bool) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    with pytest.raises(ThriftError, match=f"no simple_switch listens on Thrift port {port}"):
+        wait_until_served(port, seconds, lambda: is_alive)
