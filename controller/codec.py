@@ -8,7 +8,7 @@ from typing import Any
 import finsy as fy
 from finsy.p4schema import P4MatchType
 
-from controller.entities import Digest, Entity, Lpm, Match, Meter, Range, TableEntry, Ternary
+from controller.entities import CloneSession, Digest, Entity, Lpm, Match, Meter, Range, TableEntry, Ternary
 
 
 class CodecError(ValueError):
@@ -25,6 +25,8 @@ def encode(entity: Entity, schema: fy.P4Schema) -> Any:
         case Meter(name, index, cir, cburst, pir, pburst):
             config = fy.P4MeterConfig(cir=cir, cburst=cburst, pir=pir, pburst=pburst)
             return fy.P4MeterEntry(name, index=index, config=config)
+        case CloneSession(number, ports, length):
+            return fy.P4CloneSessionEntry(number, packet_length_bytes=length, replicas=ports)
 
 
 def check(entity: Entity, schema: fy.P4Schema) -> None:
@@ -69,6 +71,9 @@ def decode(answer: Any, schema: fy.P4Schema) -> Entity | None:
             return Meter(name, index, config.cir, config.cburst, config.pir, config.pburst)
         case fy.P4MeterEntry():
             return None  # not configured
+        case fy.P4CloneSessionEntry():
+            ports = sorted(_port(replica) for replica in answer.replicas)
+            return CloneSession(answer.session_id, tuple(ports), answer.packet_length_bytes)
     raise CodecError(f"the device answered {type(answer).__name__}, which the controller does not know")
 
 
@@ -98,6 +103,11 @@ def _decode_match(kind: Any, value: Any) -> Match:
         case P4MatchType.RANGE:
             return Range(_number(value[0]), _number(value[1]))
     return _number(value)
+
+
+def _port(replica: Any) -> int:
+    """Where a copy goes, of a replica in any of finsy's forms."""
+    return int(replica) if isinstance(replica, int) else int(replica.port)
 
 
 def _number(value: Any) -> int:

@@ -277,7 +277,7 @@ def _everything(schema: fy.P4Schema) -> list[Any]:
             wanted.append(fy.P4TableEntry(table.alias, is_default_action=not list(table.match_fields)))
     wanted += [fy.P4DigestEntry(digest.alias) for digest in schema.digests]
     wanted += [fy.P4MeterEntry(meter.alias) for meter in schema.meters]
-    return wanted
+    return [*wanted, fy.P4CloneSessionEntry()]
 
 
 def _signed(update: Update, schema: fy.P4Schema) -> Any:

@@ -99,7 +99,24 @@ class Meter:
         return f"meter {self.name}[{self.index}] {self.cir}/s burst {self.cburst}, {self.pir}/s burst {self.pburst}"
 
 
-Entity: TypeAlias = TableEntry | Digest | Meter
+@dataclass(frozen=True, slots=True)
+class CloneSession:
+    """Where copies of packets go that the program makes under this number; ``packet_length_bytes`` 0: all of them."""
+
+    session_id: int
+    ports: tuple[int, ...]
+    packet_length_bytes: int = 0
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What identifies it on a device."""
+        return ("clone session", self.session_id)
+
+    def __str__(self) -> str:
+        return f"clone session {self.session_id} to {', '.join(map(str, self.ports))}"
+
+
+Entity: TypeAlias = TableEntry | Digest | Meter | CloneSession
 Key: TypeAlias = tuple[object, ...]
 
 

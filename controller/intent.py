@@ -14,6 +14,7 @@ from pathlib import Path
 import yaml
 
 from controller.intent_checks import Located, check_intent
+from controller.intent_rules import MAX_DEPTH, port_of, read_acl, read_postcards
 from controller.limits import overflows
 from controller.model import (
     MAX_PORT,
@@ -36,7 +37,6 @@ __all__ = ["IntentError", "Problem", "load_intent"]
 
 MAX_DEVICE_ID = 0xFFFF  # heartbeats carry it in 16 bits
 MAX_QUEUE = 7
-MAX_DEPTH = 4096  # packets
 
 # Classes where the file names none: the numbers are those of the P4 program.
 CLASS_NUMBERS = {"control": 1, "data": 2, "other": 3}
@@ -55,8 +55,11 @@ def load_intent(path: Path, sizes: Mapping[Role, Mapping[str, int]] | None = Non
     root = read_yaml(path)
     top = root.mapping(
         required=("name", "planes"),
-        optional=("nics", "hosts", "links", "classes", "ecn_profiles", "health", "protection", "damping", "tick_ns"),
-    )
+        optional=(
+            "nics", "hosts", "links", "classes", "ecn_profiles", "health", "protection", "damping", "acl", "postcards",
+            "tick_ns",
+        ),
+    )  # fmt: skip
     reader = _Reader(path.parent)
     planes = [reader.plane(value) for value in top["planes"].items()] if "planes" in top else []
     for value in top["nics"].items() if "nics" in top else []:
@@ -82,6 +85,8 @@ def load_intent(path: Path, sizes: Mapping[Role, Mapping[str, int]] | None = Non
         health=_health(top["health"]) if "health" in top else HealthProfile(),
         protection=_protection(top["protection"]) if "protection" in top else Protection(),
         damping=_damping(top["damping"]) if "damping" in top else Damping(),
+        acl=read_acl(top["acl"], reader.located) if "acl" in top else (),
+        postcards=read_postcards(top["postcards"], classes) if "postcards" in top else (),
         tick_ns=top["tick_ns"].integer(1, 1_000_000) if "tick_ns" in top else 1000,
     )
     root.problems.check()
@@ -125,7 +130,7 @@ class _Reader:
 
     def host(self, value: Value) -> None:
         members = value.mapping(("name", "mac", "port"), ("ipv4", "ipv6"))
-        self._host(value, members, _port(members["port"]) if "port" in members else PortRef("", 0))
+        self._host(value, members, port_of(members["port"]) if "port" in members else PortRef("", 0))
 
     def link(self, value: Value) -> None:
         ends, name = value, ""
@@ -138,7 +143,7 @@ class _Reader:
         if len(items) != 2:
             ends.wrong(f"must be two ports such as [nic1:2, leaf1:1], has {len(items)}")
             return
-        one, two = (_port(item) for item in items)
+        one, two = (port_of(item) for item in items)
         self.located.links.append((name or f"{one}-{two}", one, two, ends))
 
     def _device(self, value: Value, members: dict[str, Value], role: Role, plane: str) -> Device:
@@ -175,14 +180,6 @@ class _Reader:
 def default_mac(device_id: int) -> int:
     """The router address of a device for which the file gives none: locally administered, 02:50:50:00:<id>."""
     return 0x025050000000 | device_id
-
-
-def _port(value: Value) -> PortRef:
-    device, colon, number = value.text().rpartition(":")
-    if not colon or not device or not number.isdecimal() or not 1 <= int(number) <= MAX_PORT:
-        value.wrong(f"must be DEVICE:PORT with a port within 1..{MAX_PORT}, is {value.node.value!r}")
-        return PortRef("", 0)
-    return PortRef(device, int(number))
 
 
 def _address(value: Value) -> str:

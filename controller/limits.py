@@ -15,7 +15,7 @@ from controller.programs import Program, program_for
 # Which part of an intent file fills a table.
 _FILLED_BY = {
     "group": "links", "spray_mode": "links", "link": "links", "neighbor": "links", "port": "links",
-    "ecn_profile": "classes", "traffic_class": "classes",
+    "ecn_profile": "classes", "traffic_class": "classes", "acl": "acl", "postcard_profile": "postcards",
 }  # fmt: skip
 _HOSTS = "nics"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from ipaddress import IPv4Interface, IPv6Interface
+from ipaddress import IPv4Interface, IPv4Network, IPv6Interface, IPv6Network
 from pathlib import Path
 
 MAX_PORT = 63  # port sets are 64-bit masks; port 0 is left to the targets' "unset" value
@@ -145,6 +145,37 @@ class HealthProfile:
     silence_ms: int = 3000  # nothing for so long, by the counters, is a link down although no device has told
 
 
+class AclAction(StrEnum):
+    """What an access rule does."""
+
+    PERMIT = "permit"
+    DENY = "deny"
+    PUNT = "punt"  # to the controller
+
+
+@dataclass(frozen=True, slots=True)
+class AclRule:
+    """What switches do with packets that match every field given; None matches all, and so do no ``ports``."""
+
+    action: AclAction
+    ports: tuple[PortRef, ...] = ()
+    ether_type: int | None = None
+    src_addr: IPv4Network | IPv6Network | None = None
+    dst_addr: IPv4Network | IPv6Network | None = None
+    protocol: int | None = None
+    l4_src_port: int | None = None
+    l4_dst_port: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Postcards:
+    """Of the class's packets that leave ``threshold`` packets or more in a queue, the controller gets this share."""
+
+    traffic_class: int
+    threshold: int
+    share: float
+
+
 @dataclass(frozen=True, slots=True)
 class Protection:
     """Rates of packets to the controller, packets a second and packets of burst."""
@@ -176,6 +207,8 @@ class Intent:
     ecn_profiles: tuple[EcnProfile, ...]
     health: HealthProfile = field(default_factory=HealthProfile)
     protection: Protection = field(default_factory=Protection)
+    acl: tuple[AclRule, ...] = ()
+    postcards: tuple[Postcards, ...] = ()
     damping: Damping = field(default_factory=Damping)
     tick_ns: int = 1000  # of the devices' clocks
 

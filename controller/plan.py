@@ -49,7 +49,11 @@ def _fixed(intent: Intent, device: Device) -> frozenset[Entity]:
     if device.role is Role.NIC:
         own = [*tables.answer(intent, device), *tables.host(intent, device)]
     else:
-        own = [*tables.source_guard(intent, device)]
+        own = [
+            *tables.source_guard(intent, device),
+            *tables.acl(intent, device),
+            *tables.postcard_profile(intent, device),
+        ]
     return frozenset(
         [
             *own,

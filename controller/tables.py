@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from controller.entities import Digest, Entity, Lpm, Meter, TableEntry, entry
+from controller.entities import CloneSession, Digest, Entity, Lpm, Match, Meter, TableEntry, Ternary, entry
 from controller.groups import FLOW_GROUP, Forwarding, Group, mask
-from controller.model import Device, EcnMode, Host, Intent, Role, Spray, TrafficClass
+from controller.model import AclRule, Device, EcnMode, Host, Intent, Role, Spray, TrafficClass
 
 PORT_ROLE_HOST = 1
 PORT_ROLE_FABRIC = 2
@@ -17,13 +17,17 @@ HEALTH_PROFILE = 1
 LINK_EVENT = "link_event_t"
 PUNT_METER = "punt_meter"
 SHARE_ONE = 65536  # of share_t
+CPU_PORT = 510
+POSTCARD_SESSION = 500
+ETHER_TYPES = {4: 0x0800, 6: 0x86DD}  # by IP version
+FIRST_RULE = 1_000_000  # the priority of the first access rule, higher than that of the next
 
 # Low ranks are written first and deleted last: what an entry leads to is there before it.
 _ORDER = (
-    ("health_profile", "neighbor", "ecn_profile", "traffic_class", "answer_ipv4", "answer_ipv6"),
+    ("health_profile", "neighbor", "ecn_profile", "postcard_profile", "traffic_class", "answer_ipv4", "answer_ipv6"),
     ("link", "spray_mode", "drain", "reach_ipv4", "reach_ipv6"),
     ("group",),
-    ("route_ipv4", "route_ipv6", "source_guard_ipv4", "source_guard_ipv6", "host_ipv4", "host_ipv6"),
+    ("acl", "route_ipv4", "route_ipv6", "source_guard_ipv4", "source_guard_ipv6", "host_ipv4", "host_ipv6"),
     ("station",),
     ("port",),
 )
@@ -121,6 +125,32 @@ def source_guard(intent: Intent, device: Device) -> Iterator[Entity]:
     for number, host in allowed:
         for table, _, prefix in _prefixes(host, "source_guard_ipv4", "source_guard_ipv6"):
             yield entry(table, {"port": number, "src_addr": prefix}, "accept_source")
+
+
+def acl(intent: Intent, device: Device) -> Iterator[Entity]:
+    """The access list, first rule first; a rule with ports is an entry for each of those that the device has."""
+    for number, rule in enumerate(intent.acl):
+        match = dict(_rule_match(rule))
+        ports = [{"port": Ternary(end.port, 0x1FF)} for end in rule.ports if end.device == device.name]
+        for port in ports if rule.ports else [{}]:
+            yield entry("acl", match | port, f"acl_{rule.action}", priority=FIRST_RULE - number)
+
+
+def _rule_match(rule: AclRule) -> Iterator[tuple[str, Match]]:
+    ether_type = rule.ether_type
+    for name, prefix in (("src_addr", rule.src_addr), ("dst_addr", rule.dst_addr)):
+        if prefix is not None:
+            ether_type = ETHER_TYPES[prefix.version]
+            if prefix.prefixlen:
+                address = Ternary(int(prefix.network_address), int(prefix.netmask))
+                yield f"ipv{prefix.version}_{name}", address
+    exact = {
+        "ether_type": (ether_type, 0xFFFF), "protocol": (rule.protocol, 0xFF),
+        "l4_src_port": (rule.l4_src_port, 0xFFFF), "l4_dst_port": (rule.l4_dst_port, 0xFFFF),
+    }  # fmt: skip
+    for name, (value, mask_of) in exact.items():
+        if value is not None:
+            yield name, Ternary(value, mask_of)
 
 
 def punt_meter(intent: Intent, device: Device) -> Iterator[Entity]:
@@ -229,6 +259,23 @@ def ecn_profile(intent: Intent, device: Device) -> Iterator[Entity]:
             else:
                 drop = int(profile.mode is EcnMode.EARLY_DROP)
                 yield entry("ecn_profile", key, "step", {"threshold": profile.kmin, "drop_not_ect": drop})
+
+
+# ---- postcard --------------------------------------------------------------------------------------------------------
+
+
+def postcard_profile(intent: Intent, device: Device) -> Iterator[Entity]:
+    """Which queues send postcards, and that the copies go to the controller."""
+    ports = [host.attached.port for host in intent.hosts_of[device.name]]
+    ports += [one.at(device.name).port for one in intent.links_of[device.name]]
+    if intent.postcards:
+        yield CloneSession(POSTCARD_SESSION, (CPU_PORT,))
+    for one in intent.postcards:
+        params = {"threshold": one.threshold, "share": round(one.share * SHARE_ONE)}
+        for number in ports:
+            yield entry(
+                "postcard_profile", {"port": number, "traffic_class": one.traffic_class}, "send_postcards", params
+            )
 
 
 def _prefixes(host: Host, ipv4_table: str, ipv6_table: str) -> Iterator[tuple[str, str, Lpm]]:

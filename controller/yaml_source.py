@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from ipaddress import IPv4Interface, IPv6Interface
+from ipaddress import IPv4Interface, IPv4Network, IPv6Interface, IPv6Network, ip_network
 from pathlib import Path
 
 import yaml
@@ -176,6 +176,14 @@ class Value:
             return IPv6Interface(self._scalar())
         except ValueError:
             self.wrong(f"must be an IPv6 address such as fd00::1/64, is {self._shown()}")
+            return None
+
+    def prefix(self) -> IPv4Network | IPv6Network | None:
+        """A set of addresses, ``10.0.0.0/8`` or ``fd00::/8``."""
+        try:
+            return ip_network(self._scalar())
+        except ValueError:
+            self.wrong(f"must be a prefix such as 10.0.0.0/8 or fd00::/8 without host bits, is {self._shown()}")
             return None
 
     def _scalar(self) -> str:

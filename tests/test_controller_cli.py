@@ -17,6 +17,7 @@ from typing import Any
 import finsy as fy
 import pytest
 
+from controller import limits
 from controller.api import call
 from controller.cli import main
 from tests.controller_fabric import Fabric, Node
@@ -95,6 +96,47 @@ def test_a_bad_intent_file_is_refused_with_all_its_problems_before_anything_is_w
         f"{cli.intent}:9: planes[0].switches[0].role: must be one of plane, leaf, spine, is 'top'",
         f"{cli.intent}:12: planes[1].switches[0]: device_id 12 is used already in line 9 (planes[0].switches[0])",
     ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("role: plane, device_id: 12", "role: plane, device_id: 12, colour: red", {0:
+            "planes[1].switches[0].colour: unknown key 'colour'; valid keys are name, role, device_id, address, mac, "
+            "control, thrift_port"}),
+        ("[nic2:3, p2:2]", "[nic2:3, p2:1]", {0: "links[3]: port p2:1 is used already in line 32 (links[1])"}),
+        ("ipv4: 10.0.0.2/24", "ipv4: 10.0.0.2/16", {0: "nics[1].host: ipv4 10.0.0.2/16 overlaps 10.0.0.1/24 of host "
+         "'h1'; subnets must be the same or disjoint"}),
+        ("plane_ports: [2, 3]\n    host: {name: h2", "plane_ports: [3]\n    host: {name: h2", {
+            0: "nics[1].plane_ports: 2 planes need as many plane ports, NIC 'nic2' has 1",
+            6: "links[2]: port nic2:2 is not a plane port of the NIC; those are 3"}),
+    ],
+    ids=["unknown key", "port used twice", "addresses overlap", "more planes than ports"],
+)  # fmt: skip
+def test_a_bad_intent_file_is_refused_with_line_and_key_before_anything_is_written(
+    cli: Cli, fabric: Fabric, old: str, new: str, said: dict[int, str]
+) -> None:
+    text = cli.intent.read_text()
+    assert text.count(old) == 1
+    cli.intent.write_text(text.replace(old, new))
+    assert cli("up", "--once", code=2) == ""
+    line = text[: text.index(old)].count("\n") + 1
+    assert cli.err.splitlines() == [f"{cli.intent}:{line + at}: {one}" for at, one in said.items()]
+    assert [node.native for node in fabric.nodes.values()] == [None] * 4, "no device has even a pipeline"
+
+
+def test_groups_that_do_not_fit_into_the_table_are_refused_before_anything_is_written(
+    cli: Cli, fabric: Fabric, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = limits.table_sizes
+    monkeypatch.setattr(limits, "table_sizes", lambda program: sizes(program) | {"group": 1})
+    assert cli("up", "--once", code=2) == ""
+    (line,) = [at for at, text in enumerate(cli.intent.read_text().splitlines(), 1) if text == "links:"]
+    assert cli.err.splitlines() == [
+        f"{cli.intent}:{line + 1}: links: {name} needs 2 entries in table group, which takes at most 1"
+        for name in ("nic1", "nic2", "p1", "p2")
+    ]
+    assert [node.native for node in fabric.nodes.values()] == [None] * 4, "no device has even a pipeline"
 
 
 def test_a_command_that_makes_no_sense_is_refused(cli: Cli) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from controller.capabilities import Capability
 from controller.device import DeviceSession, Notice, NotPrimary, SessionDown, SessionState, SessionUp, WriteFailed
-from controller.entities import entry
+from controller.entities import TableEntry, entry
 from controller.intent import load_intent
 from controller.model import Device, Role
 from controller.paths import FabricView
@@ -192,6 +192,20 @@ def test_a_session_comes_back_after_the_device_was_away_and_the_pipeline_is_push
             await asyncio.to_thread(target.start)
             await session.up()
             assert len(await session.reconcile(desired)) == len(desired) - 1
+
+    run(body)
+
+
+def test_access_list_and_postcards_are_read_back_as_they_were_written(target: Target) -> None:
+    async def body() -> None:
+        desired = plan(load_intent(EXAMPLES / "single-tier.yaml"))["p1"]
+        assert {"acl", "postcard_profile"} <= {one.table for one in desired if isinstance(one, TableEntry)}
+        async with opened(target) as session:
+            await session.up()
+            await session.reconcile(desired)
+            assert await session.installed() == desired
+            await session.reconcile(plan(INTENT)["p1-leaf1"])
+            assert await session.installed() == plan(INTENT)["p1-leaf1"], "the clone session is gone again"
 
     run(body)
 

@@ -92,6 +92,25 @@ def test_links_know_which_end_is_upper_whatever_the_order(tmp_path: Path) -> Non
         ("pmax: 0.5", "pmax: 1.5", "ecn_profiles.ramp.pmax", "must be a number within 0..1, is '1.5'"),
         ("missed_limit: 3", "missed_limit: none", "health.missed_limit",
          "must be an integer within 1..255, is 'none'"),
+        ("{action: deny,", "{action: drop,", "acl[1].action", "must be one of permit, deny, punt, is 'drop'"),
+        ("{action: deny,", "{action: deny, port: 1,", "acl[1].port",
+         "unknown key 'port'; valid keys are action, ports, ether_type, src_addr, dst_addr, protocol, l4_src_port, "
+         "l4_dst_port"),
+        ("{action: deny, protocol: 6,", "{action: deny, protocol: 256,", "acl[1].protocol",
+         "must be within 0..255, is 256"),
+        ("{action: deny, protocol: 6,", "{action: deny, protocol: 1,", "acl[1].l4_dst_port",
+         "needs protocol 6 (TCP) or 17 (UDP)"),
+        ("ports: [p1:1, p2:1]", "ports: nic1:1", "acl[0].ports", "unknown switch 'nic1'; switches are p1, p2"),
+        ("src_addr: 10.0.0.0/24", "src_addr: 10.0.0.1/24", "acl[0].src_addr",
+         "must be a prefix such as 10.0.0.0/8 or fd00::/8 without host bits, is '10.0.0.1/24'"),
+        ("src_addr: 10.0.0.0/24", "src_addr: 10.0.0.0/24, dst_addr: 'fd00::/64'", "acl[0].dst_addr",
+         "must be of the same IP version as src_addr"),
+        ("src_addr: 10.0.0.0/24", "src_addr: 10.0.0.0/24, ether_type: 0x800", "acl[0].ether_type",
+         "follows from src_addr and dst_addr; give one or the other"),
+        ("threshold: 64", "threshold: 5000", "postcards.data.threshold", "must be within 0..4096, is 5000"),
+        ("share: 0.01", "share: 1%", "postcards.data.share", "must be a number within 0..1, is '1%'"),
+        ("data: {threshold", "bulk: {threshold", "postcards.bulk",
+         "unknown key 'bulk'; valid keys are control, data, other"),
     ],
 )  # fmt: skip
 def test_a_bad_value_is_named_with_its_line_and_the_valid_ones(
@@ -102,6 +121,14 @@ def test_a_bad_value_is_named_with_its_line_and_the_valid_ones(
         assert f"fabric.yaml:{line}: {key}: {message}" in problems(tmp_path, text)
     else:
         assert problems(tmp_path, text) == [f"fabric.yaml:{line}: {key}: {message}"]
+
+
+def test_a_rule_that_an_earlier_one_makes_void_is_refused(tmp_path: Path) -> None:
+    text, line = changed("acl:\n", "acl:\n  - {action: permit, protocol: 6, l4_dst_port: 22}\n")
+    assert problems(tmp_path, text) == [
+        f"fabric.yaml:{line + 3}: acl[2]: matches what the rule in line {line + 1} (acl[0]) matches, and never "
+        "has a say"
+    ]
 
 
 def test_more_planes_than_nic_ports_are_refused(tmp_path: Path) -> None:
@@ -144,7 +171,7 @@ def test_what_does_not_fit_into_a_table_is_refused(tmp_path: Path) -> None:
     path.write_text(SINGLE_TIER)
     sizes = {Role.PLANE: {"group": 1, "route_ipv4": 1, "route_ipv6": 9, "port": 64, "link": 64, "neighbor": 64,
              "health_profile": 16, "traffic_class": 64, "source_guard_ipv4": 9, "source_guard_ipv6": 9, "station": 9,
-             "spray_mode": 99, "ecn_profile": 99}}  # fmt: skip
+             "spray_mode": 99, "ecn_profile": 99, "acl": 1, "postcard_profile": 1}}  # fmt: skip
     with pytest.raises(IntentError) as failure:
         load_intent(path, sizes)
     said = [str(problem).removeprefix(f"{tmp_path}/") for problem in failure.value.problems]
@@ -153,4 +180,8 @@ def test_what_does_not_fit_into_a_table_is_refused(tmp_path: Path) -> None:
         "fabric.yaml:15: nics: p2 needs 2 entries in table route_ipv4, which takes at most 1",
         "fabric.yaml:29: links: p1 needs 2 entries in table group, which takes at most 1",
         "fabric.yaml:29: links: p2 needs 2 entries in table group, which takes at most 1",
+        "fabric.yaml:61: acl: p1 needs 2 entries in table acl, which takes at most 1",
+        "fabric.yaml:61: acl: p2 needs 2 entries in table acl, which takes at most 1",
+        "fabric.yaml:66: postcards: p1 needs 2 entries in table postcard_profile, which takes at most 1",
+        "fabric.yaml:66: postcards: p2 needs 2 entries in table postcard_profile, which takes at most 1",
     ]

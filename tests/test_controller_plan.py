@@ -224,6 +224,29 @@ def test_a_plane_that_leads_nowhere_from_a_nic_is_one_write() -> None:
     assert str(change) == "drain[default] -> drain_ports(ports=4)"
 
 
+def of_table(name: str, table: str) -> list[str]:
+    """What is planned for a table of a device of the single-tier fabric."""
+    entries = [entity for entity in plan(INTENTS[0])[name] if isinstance(entity, TableEntry) and entity.table == table]
+    return [str(entity) for entity in sorted(entries, key=lambda one: (-one.priority, one.match))]
+
+
+def test_access_rules_go_to_every_switch_or_to_the_ports_that_they_name() -> None:
+    allowed = (
+        "acl[ether_type=2048&&&0xffff, ipv4_src_addr=0xa000000&&&0xffffff00, l4_dst_port=22&&&0xffff, "
+        "port=1&&&0x1ff, protocol=6&&&0xff] priority 1000000 -> acl_permit()"
+    )
+    refused = "acl[l4_dst_port=22&&&0xffff, protocol=6&&&0xff] priority 999999 -> acl_deny()"
+    assert of_table("p1", "acl") == of_table("p2", "acl") == [allowed, refused]
+    assert of_table("nic1", "acl") == []
+
+
+def test_postcards_are_sent_by_the_queues_of_their_class_on_every_port_of_a_switch() -> None:
+    assert of_table("p1", "postcard_profile") == [
+        f"postcard_profile[port={port}, traffic_class=2] -> send_postcards(share=655, threshold=64)" for port in (1, 2)
+    ]
+    assert "clone session 500 to 510" in {str(entity) for entity in plan(INTENTS[0])["p1"]}
+
+
 @pytest.mark.parametrize("intent", INTENTS, ids=["single-tier", "leaf-spine"])
 def test_the_programs_know_everything_that_is_planned(intent: Intent) -> None:
     planner = Planner(intent)
