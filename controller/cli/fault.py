@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Iterable
 from typing import Annotated, Any
 
@@ -117,5 +118,8 @@ def _show(rows: list[dict[str, Any]], as_json: bool) -> None:
     if as_json:
         show_json(rows)
         return
-    columns = list(dict.fromkeys(name for row in rows for name in row)) or ["end"]
+    if not rows:
+        print("no faults", file=sys.stderr)
+        return
+    columns = list(dict.fromkeys(name for row in rows for name in row))
     show_table("", columns, [[row.get(name) for name in columns] for row in rows])

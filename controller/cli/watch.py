@@ -12,6 +12,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from softswitch.cli.output import cell_text
+
 from .common import Context, Json, context
 from .run import event_line
 from .show import LINKS, PLANES, QUEUES, Column, cells
@@ -84,5 +86,5 @@ def _table(title: str, columns: tuple[Column, ...] | Any, rows: list[dict[str, A
     for heading, _, _ in columns:
         table.add_column(heading, overflow="fold")
     for row in cells(rows, columns):
-        table.add_row(*(Text(str(cell), style=STYLES.get(str(cell), "")) for cell in row))
+        table.add_row(*(Text(cell_text(cell), style=STYLES.get(str(cell), "")) for cell in row))
     return table

@@ -26,14 +26,15 @@ def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[objec
     for column in columns:
         table.add_column(column, overflow="fold")
     for row in rows:
-        table.add_row(*(Text(_cell(value)) for value in row))
+        table.add_row(*(Text(cell_text(value)) for value in row))
     console = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
     with console.capture() as capture:
         console.print(table)
     print("\n".join(line.rstrip() for line in capture.get().splitlines()))
 
 
-def _cell(value: object) -> str:
+def cell_text(value: object) -> str:
+    """A value in a table for people."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "-" if value is None else str(value)
