@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ STEPS = 7  # from the first bad rate on: the result is within 1.6 % of the highe
 TRIES = 3  # runs before frames count as lost: something else may have taken the processor
 GROWTH = 1.1  # a generator that offers less than this of what it did, asked for twice as much, is at its limit
 OVERLOAD = 10  # times the peak
+ROUNDS = 5  # of the peak and the overload in turn: what disturbs one disturbs the other
 
 Offer = Callable[[int], Load]  # frames a second
 
@@ -31,12 +33,12 @@ class Peak:
 
 
 @dataclass(frozen=True, slots=True)
-class Overload:
-    """What it carried when more was offered; rates are frames a second."""
+class Round:
+    """One run at the peak, and one far above it; rates are frames a second."""
 
+    peak: float  # carried when the peak was offered
     offered: float
     carried: float
-    peak: float
 
     @property
     def factor(self) -> float:
@@ -47,6 +49,25 @@ class Overload:
     def kept(self) -> float:
         """The share of the peak that was carried."""
         return self.carried / self.peak
+
+
+@dataclass(frozen=True, slots=True)
+class Overload:
+    """What a switch that may use ``share`` of a processor carried when more was offered."""
+
+    share: float
+    rounds: tuple[Round, ...]
+
+    @property
+    def typical(self) -> Round:
+        """The round with the median of what was kept."""
+        median = statistics.median_low(one.kept for one in self.rounds)
+        return next(one for one in self.rounds if one.kept == median)
+
+    @property
+    def worst(self) -> Round:
+        """The round in which the least was kept."""
+        return min(self.rounds, key=lambda one: one.kept)
 
 
 def find_peak(offer: Offer) -> Peak:
@@ -80,7 +101,12 @@ def _runs(offer: Offer, rate: int) -> list[Load]:
     return runs
 
 
-def overload(offer: Offer, peak: Peak) -> Overload:
-    """Offer OVERLOAD times the peak; the generator may not manage so much."""
-    load = offer(round(OVERLOAD * peak.most))
-    return Overload(load.offered, load.carried, peak.most)
+def overload(offer: Offer, peak: Peak, share: float) -> Overload:
+    """Offer the peak and OVERLOAD times the peak in turn; the generator may not manage so much."""
+    return Overload(share, tuple(_round(offer, round(peak.lossless)) for _ in range(ROUNDS)))
+
+
+def _round(offer: Offer, rate: int) -> Round:
+    peak = offer(rate)
+    load = offer(OVERLOAD * rate)
+    return Round(peak.carried, load.offered, load.carried)

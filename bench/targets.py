@@ -66,8 +66,8 @@ def bmv2_path() -> str | None:
 
 
 @contextmanager
-def running(target: Target, net: Network, router: r.Router, folder: Path) -> Iterator[None]:
-    """The switch forwards as the router's entries say. Raises BenchError where it does not start."""
+def running(target: Target, net: Network, router: r.Router, folder: Path) -> Iterator[int]:
+    """The switch forwards as the router's entries say; its process id. Raises BenchError where it does not start."""
     log = folder / f"{target.name}.log"
     words = ["ip", "netns", "exec", net.switch, *target.command(folder)]
     with log.open("wb") as out:
@@ -76,7 +76,7 @@ def running(target: Target, net: Network, router: r.Router, folder: Path) -> Ite
         _leave_generator_alone(process.pid)
         _wait_for(target.socket(folder), process, log)
         asyncio.run(_program(f"unix:{target.socket(folder)}", router))
-        yield
+        yield process.pid
     finally:
         process.terminate()
         try:

@@ -17,8 +17,7 @@ PREFIX = "polyplane-bench-"
 SWITCH_IFS = ("bench-in", "bench-out")  # ports IN_PORT and OUT_PORT
 HOST_IFS = ("load", "sink")
 GENERATOR_CPU = 0
-BURST = 8  # frames of one flow in a row
-OVERLOAD_BURST = 32  # costs the generator less a frame
+BURST = 16  # frames of one flow in a row
 # What a routed frame looks like, OFFSET:SIZE:VALUE: the router's source address, and a hop less to live.
 CHECKS = (f"6:4:{r.ROUTER_MAC >> 16:#x}", f"10:2:{r.ROUTER_MAC & 0xFFFF:#x}", "12:2:0x800", "22:1:63")
 
@@ -51,13 +50,13 @@ class Network:
     switch: str
     generator: Path
 
-    def offer(self, frames: Sequence[bytes], rate: int, seconds: float, burst: int = BURST) -> Load:
-        """Send ``rate`` frames a second into the switch, ``burst`` of one flow at a time.
+    def offer(self, frames: Sequence[bytes], rate: int, seconds: float) -> Load:
+        """Send ``rate`` frames a second into the switch, BURST of one flow at a time.
 
         All have the same length. A generator that cannot send so many offers less.
         """
         words = ["ip", "netns", "exec", self.host, str(self.generator), *HOST_IFS, str(GENERATOR_CPU),
-                 str(len(frames[0])), str(burst), str(rate), str(seconds), *CHECKS]  # fmt: skip
+                 str(len(frames[0])), str(BURST), str(rate), str(seconds), *CHECKS]  # fmt: skip
         headers = b"".join(frame[: r.HEADERS] for frame in frames)
         done = subprocess.run(words, input=headers, capture_output=True, check=False)
         if done.returncode:

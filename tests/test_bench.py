@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,12 +16,16 @@ from bench import cli, memory, report, switch
 from bench import router as r
 from bench.machine import Machine
 from bench.memory import MemoryResult
-from bench.overload import LOSS_MAX, Overload, Peak, find_peak, overload
+from bench.overload import LOSS_MAX, ROUNDS, Overload, Peak, Round, find_peak, overload
+from bench.quota import QuotaError, cpu_quota, hierarchy
 from bench.targets import BMV2, SOFTSWITCH, Target, running
 from bench.veth import Load, network
 
 TINY = switch.Plan(lengths=(64,), routes=(10,), acl=(10,), memory_s=0.001, veth=False)
 MACHINE = Machine("CPU", 2, "6.1", "2026-01-31", 0.5, {"python": "3.11"})
+
+
+BMV2_ROUNDS = tuple(Round(12_000.0, 120_000.0, carried) for carried in (1_200.0, 2_400.0, 3_600.0))
 
 
 def results() -> switch.Results:
@@ -27,10 +34,8 @@ def results() -> switch.Results:
         MACHINE,
         memory=[MemoryResult(1000, 10, 64, "random", 2_000_000.4), MemoryResult(1000, 10, 64, "flow", 4_000_000.0)],
         veth=[
-            switch.VethResult(
-                "softswitch", 64, Peak(600_000.0, 610_000.0, "generator"), Overload(1.2e6, 594_000.0, 600_000.0)
-            ),
-            switch.VethResult("bmv2", 64, Peak(60_000.0, 61_000.0, "switch"), Overload(600_000.0, 12_000.0, 60_000.0)),
+            switch.VethResult("softswitch", 64, Peak(600_000.0, 610_000.0, "generator"), None),
+            switch.VethResult("bmv2", 64, Peak(60_000.0, 61_000.0, "switch"), Overload(0.2, BMV2_ROUNDS)),
         ],
         skipped={"coffee": "none left"},
     )
@@ -82,7 +87,7 @@ def test_without_root_veth_is_skipped_and_named(monkeypatch: pytest.MonkeyPatch)
 def test_missing_bmv2_is_skipped_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
     measured: list[Target] = []
 
-    def over_veth(plan: switch.Plan, targets: list[Target], note: switch.Note) -> list[switch.VethResult]:
+    def over_veth(plan: switch.Plan, targets: list[Target], *_: object) -> list[switch.VethResult]:
         measured.extend(targets)
         return []
 
@@ -104,18 +109,21 @@ def test_json_has_every_figure_with_its_ratio() -> None:
     }  # fmt: skip
     assert told["veth"]["results"] == [
         {"switch": "softswitch", "bytes": 64, "pps": 600_000, "limit": "generator", "ratio_to_bmv2": 10.0,
-         "most_pps": 610_000,
-         "overload": {"offered_pps": 1_200_000, "pps": 594_000, "offered_to_most": 2.0, "kept": 0.99}},
+         "most_pps": 610_000, "overload": None},
         {"switch": "bmv2", "bytes": 64, "pps": 60_000, "limit": "switch", "ratio_to_bmv2": 1.0,
          "most_pps": 61_000,
-         "overload": {"offered_pps": 600_000, "pps": 12_000, "offered_to_most": 10.0, "kept": 0.2}},
+         "overload": {"processor_share": 0.2, "rounds": 3, "peak_pps": 12_000, "offered_pps": 120_000, "pps": 2_400,
+                      "offered_to_peak": 10.0, "kept": 0.2, "kept_least": 0.1}},
     ]  # fmt: skip
 
 
 def test_markdown_is_tables_and_the_machine() -> None:
     lines = report.markdown(results()).splitlines()
     assert lines[2] == "| 1,000 | 10 | 64 | 2,000,000 | 4,000,000 | 2.0 x |"
-    assert "| bmv2 | 64 | 60,000 | 1.0 x | 61,000 | 10.0 x | 12,000 | 20% |" in lines
+    assert "| bmv2 | 64 | 60,000 | 1.0 x | 61,000 |" in lines
+    assert [line for line in lines if line.endswith("% |")] == [
+        "| bmv2 | 64 | 12,000 | 120,000 | 10.0 x | 2,400 | 20% | 10% |"
+    ]
     assert "CPU, 2 cores, Linux 6.1, 2026-01-31, load 0.5; python 3.11." in lines
 
 
@@ -183,9 +191,55 @@ def test_most_counts_runs_with_loss() -> None:
     assert find_peak(FakeSwitch(50_000, left=1.2)).most == 60_000
 
 
-def test_overload_offers_ten_times_the_peak() -> None:
-    told = overload(FakeSwitch(1000, left=0.2), Peak(900, 1000, "switch"))
-    assert (told.offered, told.factor, told.kept) == (10_000, 10, 0.2)
+def test_overload_offers_the_peak_and_ten_times_as_much_in_turn() -> None:
+    offers: list[int] = []
+    plain = FakeSwitch(1000, left=0.2)
+
+    def offer(rate: int) -> Load:
+        offers.append(rate)
+        return plain(rate)
+
+    told = overload(offer, Peak(1000, 1100, "switch"), 0.5)
+    assert offers == [1000, 10_000] * ROUNDS
+    assert told == Overload(0.5, (Round(1000, 10_000, 200),) * ROUNDS)
+    assert (told.typical.factor, told.typical.kept) == (10, 0.2)
+
+
+def test_overload_tells_the_median_and_the_worst_round() -> None:
+    rounds = tuple(Round(100, 1000, carried) for carried in (90, 10, 80, 95, 100))
+    assert (Overload(1, rounds).typical.kept, Overload(1, rounds).worst.kept) == (0.9, 0.1)
+
+
+# ---- the limit on processor time -------------------------------------------------------------------------------
+
+
+def test_the_cpu_controller_is_found_in_both_versions() -> None:
+    unified = "cgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n"
+    old = "cgroup /sys/fs/cgroup/cpuset cgroup rw,cpuset 0 0\ncgroup /sys/fs/cgroup/cpu cgroup rw,cpu,cpuacct 0 0\n"
+    assert hierarchy(unified + old) == (Path("/sys/fs/cgroup/cpu"), 1)
+    assert hierarchy(unified) == (Path("/sys/fs/cgroup/unified"), 2)
+    with pytest.raises(QuotaError, match="no cpu controller"):
+        hierarchy("proc /proc proc rw 0 0\n")
+
+
+@pytest.mark.root
+def test_a_limited_process_gets_its_share() -> None:
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as process:
+        try:
+            with cpu_quota(process.pid, 0.1):
+                before, start = processor_s(process.pid), time.monotonic()
+                time.sleep(1)
+                used = (processor_s(process.pid) - before) / (time.monotonic() - start)
+        except QuotaError as error:
+            pytest.skip(str(error))
+        finally:
+            process.kill()
+    assert used < 0.2
+
+
+def processor_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 # ---- for real --------------------------------------------------------------------------------------------------
