@@ -18,13 +18,13 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="command", required=True, metavar="BENCHMARK")
     one = commands.add_parser(
         "switch", help="packets a second of the softswitch, in memory and over veth beside BMv2",
-        description="Packets a second of the L3 router. As root also over veth, and beside simple_switch_grpc where"
-        " that is on PATH. Takes about three minutes.", allow_abbrev=False,
+        description="Packets a second of the L3 router and of fabric.p4. As root also over veth, and beside"
+        " simple_switch_grpc where that is on PATH. Takes about five minutes.", allow_abbrev=False,
     )  # fmt: skip
     form = one.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print JSON")
     form.add_argument("--markdown", action="store_true", help="print the tables of the README")
-    one.add_argument("--quick", action="store_true", help="shorter runs and no large tables: half a minute")
+    one.add_argument("--quick", action="store_true", help="shorter runs and no large tables: two minutes")
     one.add_argument("--memory-only", action="store_true", help="leave out what goes over veth")
     one.set_defaults(run=_switch)
     two = commands.add_parser(

@@ -1,4 +1,4 @@
-"""Packets a second in memory, on one core: the router's whole path but for the wires at its ends."""
+"""Packets a second in memory, on one core: a packet's whole path but for the wires at its ends."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ NS = 1e9
 class MemoryResult:
     """``random`` sends packets to every route in turn, ``flow`` one packet over and over."""
 
+    program: str
     routes: int
     acl: int
     length: int  # bytes
@@ -63,7 +64,7 @@ def acl_match(rule: r.AclRule) -> dict[str, MatchValue]:
 def measure(device: Device, packets: list[bytes], seconds: float) -> float:
     """Packets a second over at least ``seconds``, after a tenth of that to warm up.
 
-    Raises RuntimeError where a packet was not forwarded: then it would not be a router's speed.
+    Raises RuntimeError where a packet was not forwarded: then it would not be the speed of forwarding.
     """
     count = len(packets) * -(-SLICE // len(packets))
     for duration in (seconds / 10, seconds):
@@ -73,5 +74,5 @@ def measure(device: Device, packets: list[bytes], seconds: float) -> float:
             sent += count
         forwarded = device.stats()["transmitted"] - before
         if forwarded != sent:
-            raise RuntimeError(f"the router forwarded {forwarded} of {sent} packets")
+            raise RuntimeError(f"the switch forwarded {forwarded} of {sent} packets")
     return sent / taken * NS

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from bench.fabric import PLANES
 from bench.memory import WANTED_PPS
 from bench.overload import ROUNDS
 from bench.switch import OVERLOAD_SHARE, Results
 from bench.veth import BURST
 
-MEMORY_HEAD = ("routes", "ternary", "bytes", "random, packets/s", "one flow, packets/s", "random, to wanted")
+MEMORY_HEAD = ("program", "routes", "ternary", "bytes", "random, packets/s", "one flow, packets/s", "to wanted")
 VETH_HEAD = ("switch", "bytes", "lossless packets/s", "to BMv2", "most packets/s")
 OVERLOAD_HEAD = ("switch", "bytes", "peak, packets/s", "offered", "to peak", "carried", "kept", "least kept")
 METHOD = """\
 In memory: one core, from receive to transmit, without wires. Random: packets to routes chosen at random, half of them
-made to match an access-list rule. One flow: the same packet again and again. Wanted: {wanted:,} packets/s, at 1,000
-routes.
+made to match an access-list rule. One flow: the same packet again and again. Wanted: {wanted:,} random packets/s of the
+L3 router, at 1,000 routes. The fabric sprays every packet over {planes} planes and looks at its queue.
 
-Over veth: 1,000 routes, 10 ternary entries. Lossless: the highest rate with at most 0.5 % loss. Most: the highest that
-came out in any run. Generator and switch have a core each, and the generator's also does the kernel's work up to the
-switch's socket. Packets go to random routes, in bursts of {burst} of one flow.
+Over veth: the L3 router, 1,000 routes, 10 ternary entries. Lossless: the highest rate with at most 0.5 % loss. Most:
+the highest that came out in any run. Generator and switch have a core each, and the generator's also does the kernel's
+work up to the switch's socket. Packets go to random routes, in bursts of {burst} of one flow.
 
 Overload: the switch may use {share:.0%} of a core, so that the generator can offer ten times what it carries. Its peak
 is found anew; then peak and overload are offered in turn, {rounds} times. Kept: what was carried of the peak; the row
@@ -46,15 +47,15 @@ def markdown(results: Results) -> str:
 
 def method() -> str:
     """How it was measured."""
-    return METHOD.format(wanted=WANTED_PPS, burst=BURST, share=OVERLOAD_SHARE, rounds=ROUNDS)
+    return METHOD.format(wanted=WANTED_PPS, planes=PLANES, burst=BURST, share=OVERLOAD_SHARE, rounds=ROUNDS)
 
 
 def memory_rows(results: Results) -> list[list[str]]:
-    """A row for each router and packet length."""
-    flows = {(one.routes, one.acl, one.length): one.pps for one in results.memory if one.traffic == "flow"}
+    """A row for each program, size of its tables and packet length."""
+    flows = {(one.program, one.routes, one.acl, one.length): one.pps for one in results.memory if one.traffic == "flow"}
     return [
-        [f"{one.routes:,}", f"{one.acl:,}", f"{one.length:,}", _rate(one.pps),
-         _rate(flows[one.routes, one.acl, one.length]), f"{one.ratio:.1f} x"]
+        [one.program, f"{one.routes:,}", f"{one.acl:,}", f"{one.length:,}", _rate(one.pps),
+         _rate(flows[one.program, one.routes, one.acl, one.length]), f"{one.ratio:.1f} x"]
         for one in results.memory if one.traffic == "random"
     ]  # fmt: skip
 

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench import memory
+from bench import fabric, memory
 from bench import router as r
 from bench.machine import Machine
 from bench.overload import Overload, Peak, find_peak, overload
@@ -24,6 +24,7 @@ LENGTHS = (64, 1500)  # bytes of a frame, without its checksum
 ROUTES = (10, 1000, 100_000)
 ACL = (10, 1000)
 VETH_ROUTES, VETH_ACL, VETH_PACKETS = 1000, 10, 4096
+LOADERS = {r.PROGRAM.stem: memory.load_router, fabric.PROGRAM.stem: fabric.load}  # for the runs in memory
 OVERLOAD_SHARE = 0.2  # of a processor for the switch, so that one processor can offer ten times its peak
 OVERLOAD_TIMES = 2  # as long as the other runs: queues fill up first
 
@@ -80,16 +81,15 @@ class Results:
             for one in self.veth
         ]  # fmt: skip
         in_memory = [
-            {"routes": one.routes, "ternary": one.acl, "bytes": one.length, "traffic": one.traffic,
-             "pps": round(one.pps), "ratio_to_wanted": _rounded(one.ratio)}
+            {"program": one.program, "routes": one.routes, "ternary": one.acl, "bytes": one.length,
+             "traffic": one.traffic, "pps": round(one.pps), "ratio_to_wanted": _rounded(one.ratio)}
             for one in self.memory
         ]  # fmt: skip
         return {
             "benchmark": "switch",
-            "program": r.PROGRAM.stem,
             "machine": asdict(self.machine),
             "memory": {"wanted_pps": memory.WANTED_PPS, "results": in_memory},
-            "veth": {"routes": VETH_ROUTES, "ternary": VETH_ACL, "results": veth},
+            "veth": {"program": r.PROGRAM.stem, "routes": VETH_ROUTES, "ternary": VETH_ACL, "results": veth},
             "skipped": self.skipped,
         }
 
@@ -112,10 +112,11 @@ def run(plan: Plan, note: Note) -> Results:
     """Measure all of the plan that this machine can. Raises BenchError where a switch does not work."""
     bmv2 = bmv2_path()
     results = Results(Machine.here(bmv2))
-    for routes in plan.routes:
-        for acl in plan.acl:
-            note(f"in memory: {routes} routes, {acl} ternary entries")
-            results.memory += in_memory(plan, routes, acl)
+    for program in LOADERS:
+        for routes in plan.routes:
+            for acl in plan.acl:
+                note(f"in memory: {program}, {routes} routes, {acl} ternary entries")
+                results.memory += in_memory(plan, program, routes, acl)
     if not plan.veth:
         results.skipped["veth"] = "--memory-only"
     elif os.geteuid() != 0 or shutil.which("ip") is None:
@@ -128,15 +129,15 @@ def run(plan: Plan, note: Note) -> Results:
     return results
 
 
-def in_memory(plan: Plan, routes: int, acl: int) -> Iterator[memory.MemoryResult]:
-    """The speeds of one router, with every length of packet and both kinds of traffic."""
+def in_memory(plan: Plan, program: str, routes: int, acl: int) -> Iterator[memory.MemoryResult]:
+    """The speeds of one program and its tables, with every length of packet and both kinds of traffic."""
     router = r.make_router(routes, acl)
-    with memory.load_router(router) as device:
+    with LOADERS[program](router) as device:
         for length in plan.lengths:
             packets = r.make_packets(router, length, min(memory.PACKETS_MAX, memory.PACKET_BYTES // length))
             for traffic, sent in (("random", packets), ("flow", packets[:1])):
                 pps = memory.measure(device, sent, plan.memory_s)
-                yield memory.MemoryResult(routes, acl, length, traffic, pps)
+                yield memory.MemoryResult(program, routes, acl, length, traffic, pps)
 
 
 def over_veth(plan: Plan, targets: list[Target], skipped: dict[str, str], note: Note) -> Iterator[VethResult]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import cli, memory, report, switch
+from bench import cli, fabric, memory, report, switch
 from bench import router as r
 from bench.machine import Machine
 from bench.memory import MemoryResult
@@ -32,7 +32,10 @@ def results() -> switch.Results:
     """As if measured: one router in memory, both switches over veth."""
     return switch.Results(
         MACHINE,
-        memory=[MemoryResult(1000, 10, 64, "random", 2_000_000.4), MemoryResult(1000, 10, 64, "flow", 4_000_000.0)],
+        memory=[
+            MemoryResult("fabric", 1000, 10, 64, "random", 2_000_000.4),
+            MemoryResult("fabric", 1000, 10, 64, "flow", 4_000_000.0),
+        ],
         veth=[
             switch.VethResult("softswitch", 64, Peak(600_000.0, 610_000.0, "generator"), None),
             switch.VethResult("bmv2", 64, Peak(60_000.0, 61_000.0, "switch"), Overload(0.2, BMV2_ROUNDS)),
@@ -66,14 +69,19 @@ def test_quick_run_prints_json_of_what_it_could_measure(
     monkeypatch.setattr(switch, "QUICK", TINY)
     assert cli.main(["switch", "--quick", "--memory-only", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert list(told) == ["benchmark", "program", "machine", "memory", "veth", "skipped"]
-    assert (told["benchmark"], told["program"]) == ("switch", "l3_router")
+    assert list(told) == ["benchmark", "machine", "memory", "veth", "skipped"]
+    assert (told["benchmark"], told["veth"]["program"]) == ("switch", "l3_router")
     assert {"cpu", "cores", "kernel", "date", "load", "versions"} == set(told["machine"])
     assert told["veth"]["results"] == []
     assert told["skipped"] == {"veth": "--memory-only"}
-    assert [(one["routes"], one["ternary"], one["bytes"], one["traffic"]) for one in told["memory"]["results"]] == [
-        (10, 10, 64, "random"),
-        (10, 10, 64, "flow"),
+    assert [
+        (one["program"], one["routes"], one["ternary"], one["bytes"], one["traffic"])
+        for one in told["memory"]["results"]
+    ] == [
+        ("l3_router", 10, 10, 64, "random"),
+        ("l3_router", 10, 10, 64, "flow"),
+        ("fabric", 10, 10, 64, "random"),
+        ("fabric", 10, 10, 64, "flow"),
     ]
     assert all(one["pps"] > 0 for one in told["memory"]["results"])
 
@@ -105,7 +113,8 @@ def test_missing_bmv2_is_skipped_and_named(monkeypatch: pytest.MonkeyPatch) -> N
 def test_json_has_every_figure_with_its_ratio() -> None:
     told = results().as_json()
     assert told["memory"]["results"][0] == {
-        "routes": 1000, "ternary": 10, "bytes": 64, "traffic": "random", "pps": 2_000_000, "ratio_to_wanted": 2.0,
+        "program": "fabric", "routes": 1000, "ternary": 10, "bytes": 64, "traffic": "random", "pps": 2_000_000,
+        "ratio_to_wanted": 2.0,
     }  # fmt: skip
     assert told["veth"]["results"] == [
         {"switch": "softswitch", "bytes": 64, "pps": 600_000, "limit": "generator", "ratio_to_bmv2": 10.0,
@@ -119,7 +128,7 @@ def test_json_has_every_figure_with_its_ratio() -> None:
 
 def test_markdown_is_tables_and_the_machine() -> None:
     lines = report.markdown(results()).splitlines()
-    assert lines[2] == "| 1,000 | 10 | 64 | 2,000,000 | 4,000,000 | 2.0 x |"
+    assert lines[2] == "| fabric | 1,000 | 10 | 64 | 2,000,000 | 4,000,000 | 2.0 x |"
     assert "| bmv2 | 64 | 60,000 | 1.0 x | 61,000 |" in lines
     assert [line for line in lines if line.endswith("% |")] == [
         "| bmv2 | 64 | 12,000 | 120,000 | 10.0 x | 2,400 | 20% | 10% |"
@@ -148,8 +157,17 @@ def test_packets_have_their_length_and_a_right_checksum() -> None:
         assert sum(words) % 0xFFFF == 0
 
 
-def test_packets_that_are_not_forwarded_end_the_measurement() -> None:
-    with memory.load_router(r.make_router(10, 10)) as device, pytest.raises(RuntimeError, match="forwarded 0 of"):
+def test_the_fabric_sprays_the_routers_traffic_over_its_planes_in_turn() -> None:
+    router = r.make_router(10, 10)
+    [packet] = r.make_packets(router, 64, 1)
+    with fabric.load(router) as device:
+        outputs = [out for _ in range(2 * fabric.PLANES) for out in device.inject(r.IN_PORT, packet, 0)]
+    assert sorted(out.port for out in outputs) == sorted(2 * [r.OUT_PORT + plane for plane in range(fabric.PLANES)])
+
+
+@pytest.mark.parametrize("program", switch.LOADERS)
+def test_packets_that_are_not_forwarded_end_the_measurement(program: str) -> None:
+    with switch.LOADERS[program](r.make_router(10, 10)) as device, pytest.raises(RuntimeError, match="forwarded 0 of"):
         memory.measure(device, [bytes(64)], 0.001)
 
 
