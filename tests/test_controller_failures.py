@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -196,22 +195,20 @@ class TestWellCabled:
         assert not {"reconciled", "rerouted", "link-down"} & set(fabric.up.kinds())
         assert fabric.json("apply") == {"updates": {name: [] for name in DEVICES}, "errors": {}}
 
-    def test_a_backup_takes_over_within_a_second_and_nothing_is_lost(self, fabric: LiveFabric) -> None:
-        primary, took = fabric.up, []
+    def test_a_backup_takes_over_in_the_sessions_that_it_has_and_nothing_is_lost(self, fabric: LiveFabric) -> None:
+        primary = fabric.up
         backup = fabric.start("backup", election_id=5)
         backup.until(lambda: backup.kinds().count("not-primary") == len(DEVICES), "the backup's sessions")
         assert not fabric.status(3)["primary"]
 
         def die() -> None:
             primary.process.kill()
-            killed = time.monotonic()
             backup.until(lambda: fabric.ask("status")["primary"], "the takeover")
-            took.append(time.monotonic() - killed)
             fabric.until_well()
 
         assert fabric.lost(die).lost == 0
-        assert took[0] < 1
-        assert not {"reconciled", "rerouted", "link-down"} & set(backup.kinds())
+        assert backup.kinds().count("session-up") == len(DEVICES)
+        assert not {"session-lost", "reconciled", "rerouted", "link-down"} & set(backup.kinds())
 
 
 DEVICES = tuple([f"p{plane}s1" for plane in range(1, PLANES + 1)] + [f"n{host}" for host in range(1, HOSTS + 1)])
