@@ -29,6 +29,11 @@ def timer(port: int) -> bytes:
     return (bytes(12) + struct.pack(">HH", ETHERTYPE_TIMER, port)).ljust(60, b"\0")
 
 
+def packet_out(port: int, packet: bytes) -> bytes:
+    """What a switch gets from its CPU port: the packet for one of its ports."""
+    return (port << 7).to_bytes(2, "big") + packet
+
+
 def heartbeat(device: int, port: int, sequence: int, tx_packets: int, rx_state: int = UP, time: int = 0) -> bytes:
     head = bytes.fromhex("0180c200000e") + (0x020000000000 | device).to_bytes(6, "big")
     body = struct.pack(">HIHI", ETHERTYPE_HEARTBEAT, device, port, sequence) + time.to_bytes(6, "big")

@@ -5,8 +5,8 @@
 const int PORTS = 64;               // front-panel ports are 1..63; 0 stays free
 const int QUEUES = 512;             // PORTS * 8
 const int DEPTH_BUCKETS = 8192;     // QUEUES * 16
-const int GROUPS = 4096;
-const int DROP_REASONS = 32;
+const int GROUPS = 65536;           // every group_id_t, however few of them exist at a time
+const int DROP_REASONS = 32;        // every drop_reason_t
 
 const int PORT_SIZE = 64;
 const int LINK_SIZE = 64;

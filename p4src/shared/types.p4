@@ -74,7 +74,7 @@ enum bit<8> link_reason_t {
 }
 
 /* Why a packet was dropped in ingress: the index of counter `drops`. */
-enum bit<8> drop_reason_t {
+enum bit<5> drop_reason_t {
     NONE = 0,
     PORT_UNUSED = 1,
     PARSER_ERROR = 2,

@@ -85,6 +85,13 @@ class APortWithoutAnEntryTakesNothing(base.P4Test):
         self.expect_drop(p.PORT_UNUSED)
 
 
+class TheTimersPortTakesOnlyTimers(Forwarding):
+    def runTest(self) -> None:
+        for packet in (p.ipv4(), p.heartbeat(1, 1, 1, 1)):
+            self.send(p.TIMER_PORT, packet)
+            self.expect_drop(p.PORT_UNUSED)
+
+
 class AHostPortTakesOnlyItsOwnSources(Forwarding):
     def runTest(self) -> None:
         self.modify("port", {"port": 1}, "set_role", role=p.HOST)

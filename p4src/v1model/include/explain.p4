@@ -10,7 +10,7 @@ control Explain(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 
     apply {
         if (meta.punt_reason != punt_reason_t.NONE && meta.drop_reason == drop_reason_t.NONE) {
-            punt_meter.execute_meter((port_index_t)standard_metadata.ingress_port, color);
+            punt_meter.execute_meter((port_index_t)standard_metadata.ingress_port[5:0], color);
             if (color == 0) {
                 hdr.packet_in.setValid();
                 hdr.packet_in.ingress_port = standard_metadata.ingress_port;
@@ -21,7 +21,7 @@ control Explain(inout headers_t hdr, inout metadata_t meta, inout standard_metad
             }
         }
         if (meta.drop_reason != drop_reason_t.NONE) {
-            drops.count((bit<32>)(bit<8>)meta.drop_reason);
+            drops.count((bit<32>)(bit<5>)meta.drop_reason);
         }
     }
 }

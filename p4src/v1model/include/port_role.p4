@@ -1,5 +1,6 @@
 /* What the port that a packet came in by leads to.
- * Reads the ingress port; writes meta.port_role. A port without an entry takes nothing. */
+ * Reads the ingress port; writes meta.port_role. A port without an entry takes nothing, and neither does one that the
+ * arrays of ports have no cell for; the timers' port takes timers. */
 control PortRole(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @id(0x13000010)
     direct_counter(CounterType.packets_and_bytes) port_counter;
@@ -26,8 +27,10 @@ control PortRole(inout headers_t hdr, inout metadata_t meta, inout standard_meta
     }
 
     apply {
-        if (standard_metadata.ingress_port != TIMER_PORT) {
+        if (standard_metadata.ingress_port < (port_t)PORTS) {
             port.apply();
+        } else if (standard_metadata.ingress_port != TIMER_PORT || !hdr.timer.isValid()) {
+            meta.drop_reason = drop_reason_t.PORT_UNUSED;
         }
     }
 }
