@@ -19,7 +19,7 @@ from typing import Any
 
 from controller import report
 from controller.codec import CodecError
-from controller.device import SessionState
+from controller.device import SessionState, reason_of
 from controller.react import FAILED, Controller
 from controller.telemetry import take_snapshot
 from controller.verify import verify
@@ -63,10 +63,8 @@ class Api:
             raise ApiError(f"args must be an object, not {args!r}")
         try:
             return await CALLS[name](self, args)
-        except FAILED as error:
-            raise ApiError(str(error)) from error
-        except CodecError as error:
-            raise ApiError(str(error)) from error
+        except (*FAILED, CodecError) as error:
+            raise ApiError(reason_of(error)) from error
 
     async def events(self, args: dict[str, Any]) -> Any:
         """Events after number ``since``."""
@@ -128,7 +126,7 @@ class Api:
         answer: dict[str, Any] = {"updates": {}, "errors": {}}
         for name, result in zip(names, results, strict=True):
             if isinstance(result, FAILED):
-                answer["errors"][name] = str(result)
+                answer["errors"][name] = reason_of(result)
             elif isinstance(result, BaseException):
                 raise result
             else:
@@ -225,7 +223,12 @@ def remove_stale(path: Path) -> None:
         except OSError:
             path.unlink(missing_ok=True)
             return
-    raise ApiError(f"a controller is running already on {path}")
+    raise ApiError(running_already(path))
+
+
+def running_already(path: Path) -> str:
+    """Why a second controller does not start."""
+    return f"a controller is running already on {path}; one of another fabric of that name needs another --socket"
 
 
 def call(path: Path, call_name: str, /, *, timeout_s: float = 60.0, **args: Any) -> Any:

@@ -134,7 +134,7 @@ class DeviceSession:
                 await self._session()
                 why = "the device closed the session"
             except (fy.P4ClientError, OSError, RuntimeError, ValueError) as error:
-                why = _reason(error)
+                why = reason_of(error)
             except asyncio.CancelledError:
                 if (task := asyncio.current_task()) is None or task.cancelling():
                     raise
@@ -180,7 +180,7 @@ class DeviceSession:
                 found = await probe(switch)
                 self._lacking = tuple(capability for capability in found if not capability.supported)
         except fy.P4ClientError as error:
-            log.warning("%s: capabilities could not be probed: %s", self.device.name, _reason(error))
+            log.warning("%s: capabilities could not be probed: %s", self.device.name, reason_of(error))
             self._lacking = ()
         self.state = SessionState.PRIMARY if switch.is_primary else SessionState.BACKUP
         self.last_error = ""
@@ -296,16 +296,20 @@ def _signed(update: Update, schema: fy.P4Schema) -> Any:
 
 def _refused(error: fy.P4ClientError, batch: list[Update]) -> list[str]:
     if not error.details:
-        return [f"{len(batch)} updates at once: {_reason(error)}"]
+        return [f"{len(batch)} updates at once: {reason_of(error)}"]
     return [
         f"{batch[at]}: {detail.canonical_code.name} {detail.message}" for at, detail in sorted(error.details.items())
     ]
 
 
-def _reason(error: Exception) -> str:
-    if isinstance(error, fy.P4ClientError):
-        return f"{error.code.name}: {error.message}"
-    return str(error) or type(error).__name__
+def reason_of(error: Exception) -> str:
+    """What people need to know of a failure: of gRPC's words about a connection, the cause behind the last colon."""
+    if not isinstance(error, fy.P4ClientError):
+        return str(error) or type(error).__name__
+    message = error.message
+    if error.code is GRPCStatusCode.UNAVAILABLE and message.startswith("failed to connect"):
+        message = f"no connection ({message.rpartition(': ')[2]})"
+    return f"{error.code.name}: {message}"
 
 
 class _Failures(logging.Handler):
@@ -325,7 +329,7 @@ class _Failures(logging.Handler):
         """Keep the failure of a task that is named ``fy:DEVICE|...``."""
         if record.exc_info and isinstance(record.exc_info[1], Exception) and record.args:
             task = str(record.args[0] if isinstance(record.args, tuple) else record.args)
-            self._last[task.removeprefix("fy:").partition("|")[0]] = _reason(record.exc_info[1])
+            self._last[task.removeprefix("fy:").partition("|")[0]] = reason_of(record.exc_info[1])
 
     def take(self, device: str) -> str:
         """The last failure of the device's session, once."""

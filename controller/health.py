@@ -149,10 +149,14 @@ class HealthTracker:
             self._report(end, EndReport(state=DOWN, reason=2, rx_state=DOWN))
 
     def on_arrivals(self, end: PortRef) -> None:
-        """Packets arrive at an end whose word is from before a restart: it may be well again, which time will tell."""
+        """Packets arrive at an end of which there is no word since the controller's start.
+
+        Data planes tell of changes, so it is well, or has become so; what loses packets, tells again and again.
+        """
         record = self.links[self.intent.link_at[end].name]
         report = record.ends[end]
-        if report.restored and report.state == DOWN and report.reason != MISCABLED:
+        recovered = report.restored and report.state == DOWN and report.reason != MISCABLED
+        if recovered or report.state == UNKNOWN:
             self._report(end, EndReport(state=UP, reason=1, rx_state=UP, neighbor_rx_state=UP))
 
     def on_session(self, notice: SessionUp | SessionDown) -> None:

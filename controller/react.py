@@ -27,6 +27,7 @@ from controller.device import (
     SessionState,
     SessionUp,
     WriteFailed,
+    reason_of,
 )
 from controller.entities import Entity
 from controller.events import EventLog
@@ -224,7 +225,7 @@ class Controller:
             except FAILED as error:
                 if not self.is_primary(name):
                     return
-                self.log.add("refused", name, str(error), f"again in {RETRY_S:g} s")
+                self.log.add("refused", name, reason_of(error), f"again in {RETRY_S:g} s")
                 await asyncio.sleep(RETRY_S)
         self.holds[name] = desired
         if len(change):
@@ -282,7 +283,7 @@ class Controller:
         if not isinstance(error, FAILED):
             raise error
         self.holds.pop(name, None)
-        self.log.add("refused", name, str(error), "it will be read back and reconciled")
+        self.log.add("refused", name, reason_of(error), "it will be read back and reconciled")
         if self.is_primary(name):
             self._syncing[name] = asyncio.create_task(self._take_over(name))
 

@@ -8,7 +8,10 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from controller.device import DeviceSession, Notice, SessionState
+import finsy as fy
+from finsy.grpcutil import GRPCStatusCode
+
+from controller.device import DeviceSession, Notice, NotPrimary, SessionState, reason_of
 from controller.entities import Entity
 from controller.events import EventLog
 from controller.health import HealthTracker
@@ -17,7 +20,6 @@ from controller.model import Intent
 from controller.paths import FabricView
 from controller.plan import Planner
 from controller.programs import program_for
-from controller.react import FAILED
 from controller.reconcile import difference
 
 
@@ -40,7 +42,7 @@ class Installed:
 
 
 async def read_devices(intent: Intent, remembered: Remembered, timeout_s: float) -> Installed:
-    """Read every device; one that does not answer in time is an error of its own."""
+    """Read every device. One without a pipeline holds nothing; one that does not answer in time is an error."""
     tracker = HealthTracker(intent, EventLog(), time.monotonic)
     tracker.restore(remembered.ends, remembered.drained)
     view = tracker.view()
@@ -63,8 +65,13 @@ async def read_devices(intent: Intent, remembered: Remembered, timeout_s: float)
                 result.entities[name] = await session.installed()
         except TimeoutError:
             result.errors[name] = session.last_error or f"no answer within {timeout_s:g} s"
-        except (*FAILED, LookupError, ValueError) as error:
-            result.errors[name] = str(error)
+        except fy.P4ClientError as error:
+            if error.code is GRPCStatusCode.FAILED_PRECONDITION:  # no pipeline yet, so nothing in it
+                result.entities[name] = frozenset()
+            else:
+                result.errors[name] = reason_of(error)
+        except (NotPrimary, LookupError, ValueError) as error:
+            result.errors[name] = reason_of(error)
         finally:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):

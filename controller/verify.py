@@ -15,6 +15,7 @@ from controller.intent_checks import show_mac
 from controller.model import Host, Intent, PortRef, Role
 from controller.paths import FabricView, Use
 from controller.plan import Planner
+from controller.tables import acl
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -48,6 +49,7 @@ def verify(intent: Intent, view: FabricView, installed: Mapping[str, frozenset[E
     checker = _Checker(intent, view, {name: _tables(entities) for name, entities in installed.items()})
     findings = {Finding(device.name, "could not be read") for device in intent.devices if device.name not in installed}
     findings |= _members(intent, view, checker.tables)
+    findings |= _access_list(intent, installed)
     for source in intent.hosts:
         for target in intent.hosts:
             if source is not target:
@@ -118,6 +120,19 @@ def _members(intent: Intent, view: FabricView, tables: Mapping[str, _Tables]) ->
             if found is not None and ports_of(found) != sorted(group.ports):
                 said = f"group {group.group_id} has ports {ports_of(found)}, should have {sorted(group.ports)}"
                 findings.add(Finding(name, said))
+    return findings
+
+
+def _access_list(intent: Intent, installed: Mapping[str, frozenset[Entity]]) -> set[Finding]:
+    """Rules that a device lacks, or has too much."""
+    findings = set()
+    for device in intent.devices:
+        if device.role is Role.NIC or device.name not in installed:
+            continue
+        name, entities, wanted = device.name, installed[device.name], set(acl(intent, device))
+        found = {one for one in entities if isinstance(one, TableEntry) and one.table == "acl"}
+        findings |= {Finding(name, f"access rule missing: {one}") for one in wanted - found}
+        findings |= {Finding(name, f"access rule too much: {one}") for one in found - wanted}
     return findings
 
 

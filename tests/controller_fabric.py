@@ -164,6 +164,13 @@ class Fabric:
         """How many packets have arrived at an end of a link."""
         return self._arrived[end]
 
+    def drops(self, name: str, reason: int) -> int:
+        """How many packets a device has dropped for a reason (drop_reason_t)."""
+        native = self.nodes[name].native
+        assert native is not None
+        (counter,) = [one for one in native.program.counters if one.rsplit(".", 1)[-1] == "drops"]
+        return native.counter(counter, reason)[0]
+
     def beat(self, times: int = 1) -> None:
         """Every device sends a heartbeat on each of its links, ``times`` periods in a row."""
         for _ in range(times):

@@ -149,8 +149,10 @@ def test_a_command_that_makes_no_sense_is_refused(cli: Cli) -> None:
     assert cli.err == "polyplane: no device 'p9'; there are p1, p2, nic1, nic2\n"
 
 
-def test_up_once_installs_and_ends_and_the_second_time_nothing_differs(cli: Cli) -> None:
-    cli("up", "--dry-run", code=1)  # the devices have no pipeline, and a dry run gives them none
+def test_up_once_installs_and_ends_and_the_second_time_nothing_differs(cli: Cli, fabric: Fabric) -> None:
+    updates = cli.json("up", "--dry-run", code=4)["updates"]  # the devices have no pipeline, and it gives them none
+    assert [sum(map(len, updates.values())), {line[0] for lines in updates.values() for line in lines}] == [136, {"+"}]
+    assert [node.native for node in fabric.nodes.values()] == [None] * 4
     assert cli("up", "--once") == "single-tier is under control: 4 devices, 4 links, 136 entries\n"
     assert cli.json("up", "--dry-run") == {"updates": {"p1": [], "p2": [], "nic1": [], "nic2": []}, "errors": {}}
     assert cli.json("diff") == {"updates": {"p1": [], "p2": [], "nic1": [], "nic2": []}, "errors": {}}
@@ -163,9 +165,19 @@ def test_up_once_fails_where_a_device_does_not_answer_and_names_it(cli: Cli, fab
     assert "after 5 s not in sync: p2 (UNAVAILABLE" in cli.err
 
 
+def test_what_cannot_be_read_is_named_with_the_reason_and_the_rest_is_compared(cli: Cli, fabric: Fabric) -> None:
+    cli("up", "--once")
+    fabric.lose_session("p2")
+    for words in (["diff", "--timeout", "1"], ["up", "--dry-run", "--timeout", "1"]):
+        answer = cli.json(*words, code=1)
+        assert answer["updates"] == {"p1": [], "nic1": [], "nic2": []}
+        assert answer["errors"] == {"p2": "UNAVAILABLE: no connection (No such file or directory)"}
+        assert cli.err == "polyplane: p2 was not read: UNAVAILABLE: no connection (No such file or directory)\n"
+
+
 def test_a_second_controller_on_the_same_socket_is_refused(up: Cli) -> None:
     up("up", code=1)
-    assert f"a controller is running already on {up.socket}" in up.err
+    assert f"a controller is running already on {up.socket}; one of another fabric of that name needs another" in up.err
 
 
 def test_status_shows_a_healthy_fabric(up: Cli) -> None:
@@ -209,7 +221,8 @@ def test_drain_and_undrain_say_what_is_drained(up: Cli) -> None:
     assert up.json("drain", "plane1") == {"drained": ["plane1"], "pending": []}
     assert up.json("status")["planes"][0]["state"] == "drained"
     assert up("undrain", "plane1") == "drained: nothing\n"
-    up("drain", "plane9", code=1)
+    up("drain", "plane9", code=2)
+    up("drain", "plane9", "--json", code=2)
     assert up.err.startswith("polyplane: no plane, device or link 'plane9'; there are plane1, plane2, p1")
     kinds = [event["kind"] for event in up.json("events")]
     assert kinds.index("drained") < kinds.index("undrained")

@@ -21,7 +21,7 @@ from controller.health import (
 )
 from controller.intent import load_intent
 from controller.memory import Memory
-from controller.model import PortRef
+from controller.model import AclAction, AclRule, PortRef
 from controller.paths import FabricView
 from controller.plan import plan
 from controller.telemetry import Rate, Snapshot, Telemetry, silent_ports
@@ -207,6 +207,16 @@ def test_what_is_planned_is_proved_and_what_is_missing_is_found() -> None:
     missing = {name: entities for name, entities in whole.items() if name != "p2"}
     assert Finding("p2", "could not be read") in verify(INTENT, FabricView(), missing)
     assert Finding("h1 -> h2", "ipv4 does not use plane2") in verify(INTENT, FabricView(), missing)
+
+
+def test_access_rules_that_are_missing_or_too_much_are_found() -> None:
+    denied = dataclasses.replace(INTENT, acl=(*INTENT.acl, AclRule(AclAction.DENY, protocol=17)))
+    (rule,) = plan(denied)["p1"] - plan(INTENT)["p1"]
+    assert verify(denied, FabricView(), plan(denied)) == []
+    missing = verify(denied, FabricView(), plan(denied) | {"p1": plan(INTENT)["p1"]})
+    assert missing == [Finding("p1", f"access rule missing: {rule}")]
+    extra = verify(INTENT, FabricView(), plan(INTENT) | {"p1": plan(denied)["p1"]})
+    assert extra == [Finding("p1", f"access rule too much: {rule}")]
 
 
 def test_a_group_with_a_wrong_member_is_found() -> None:

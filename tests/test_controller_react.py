@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from ipaddress import IPv4Network
 from pathlib import Path
 
 import pytest
@@ -14,11 +16,12 @@ from scapy.layers.l2 import Ether
 from controller.device import SessionState
 from controller.events import Event
 from controller.health import DeviceState, LinkState, PlaneState
-from controller.model import PortRef
+from controller.model import AclAction, AclRule, PortRef
 from controller.react import Controller
 from tests.controller_fabric import Fabric
 
 WAIT_S = 30.0
+ACL = 8  # of drop_reason_t
 PROBATION = 12  # beats after which a new link is up on both ends
 
 
@@ -312,6 +315,42 @@ def test_what_failed_while_no_controller_watched_is_found_by_counters(clos: Fabr
                 await beat(clos, 1)
             assert state_of(again, link.name) is LinkState.DOWN
             assert await asyncio.to_thread(send, clos, "h4", "h1", 64) == 64
+
+    run(body)
+
+
+def test_what_the_access_list_denies_is_dropped_and_counted_until_the_rule_goes(single: Fabric, tmp_path: Path) -> None:
+    async def body() -> None:
+        open_to_all = single.intent
+        (h2,) = [host for host in single.intent.hosts if host.name == "h2"]
+        assert h2.ipv4 is not None
+        rule = AclRule(AclAction.DENY, (), None, None, IPv4Network(h2.ipv4.ip), 17, None, 4791)
+        single.intent = dataclasses.replace(open_to_all, acl=(rule,))
+        async with brought_up(single, tmp_path):
+            assert await asyncio.to_thread(send, single, "h1", "h2", 32) == 0
+            assert await asyncio.to_thread(send, single, "h2", "h1", 32) == 32
+            drops = {name: single.drops(name, ACL) for name in ("p1", "p2")}
+            assert sum(drops.values()) == 32
+            assert all(drops.values()), "each plane has dropped its share"
+        single.intent = open_to_all
+        again = controller_of(single, tmp_path)
+        async with again.running():
+            await again.until(again.converged)
+            assert sorted(event.subject for event in writes(again)) == ["p1", "p2"]
+            assert await asyncio.to_thread(send, single, "h1", "h2", 32) == 32
+
+    run(body)
+
+
+def test_links_that_were_well_before_the_controller_started_are_shown_as_well(single: Fabric, tmp_path: Path) -> None:
+    async def body() -> None:
+        async with brought_up(single, tmp_path):
+            pass
+        again = controller_of(single, tmp_path)
+        async with again.running():
+            while any(record.state is not LinkState.UP for record in again.tracker.links.values()):
+                await beat(single, 1)
+            assert writes(again) == []
 
     run(body)
 

@@ -31,7 +31,9 @@ def undrain(ctx: typer.Context, name: Name, as_json: Json = False) -> int:
 
 
 def _mark(ctx: typer.Context, call: str, name: str, as_json: bool) -> int:
-    answer = context(ctx).call(call, name=name)
+    options = context(ctx)
+    options.links_of(name)
+    answer = options.call(call, name=name)
     if as_json:
         show_json(answer)
     else:
@@ -50,7 +52,7 @@ def show_updates(answer: dict[str, Any], as_json: bool) -> bool:
             for update in updates:
                 print(f"{device}: {update}")
     if answer["errors"]:
-        raise CommandError("; ".join(f"{device} was not read: {error}" for device, error in answer["errors"].items()))
+        raise CommandError("\n".join(f"{device} was not read: {error}" for device, error in answer["errors"].items()))
     return any(answer["updates"].values())
 
 
@@ -89,5 +91,6 @@ def verify(ctx: typer.Context, timeout: Timeout = 5.0, as_json: Json = False) ->
         show_table("", ("where", "what"), [(one["subject"], one["message"]) for one in findings])
     else:
         hosts = len(options.intent.hosts)
-        print(f"{hosts * (hosts - 1)} pairs of hosts reach each other by every plane that is well")
+        limits = ", but for what the access list denies" if options.intent.acl else ""
+        print(f"{hosts * (hosts - 1)} pairs of hosts reach each other by every plane that is well{limits}")
     return UNHEALTHY if findings else 0

@@ -12,7 +12,8 @@ import typer
 
 from controller.api import NoController, call, default_socket
 from controller.intent import load_intent
-from controller.model import Intent
+from controller.model import Intent, Link
+from softswitch.cli.errors import UsageError
 
 __all__ = ["DIFFERENT", "UNHEALTHY", "Context", "Json", "NoController", "context", "default_memory", "rate"]
 
@@ -38,6 +39,15 @@ class Context:
     def socket_path(self) -> Path:
         """Where the controller listens."""
         return self.socket or default_socket(self.intent.name)
+
+    def links_of(self, name: str) -> list[Link]:
+        """The links that a plane, a device or a link stands for. Raises UsageError where there is none of that name."""
+        intent = self.intent
+        links = [one for one in intent.links if name in (one.name, one.plane, one.lower.device, one.upper.device)]
+        if not links:
+            known = [*intent.planes, *intent.device_by_name, *intent.link_by_name]
+            raise UsageError(f"no plane, device or link {name!r}; there are {', '.join(known)}")
+        return links
 
     def call(self, name: str, /, **args: Any) -> Any:
         """Ask the running controller. Raises NoController and ApiError."""

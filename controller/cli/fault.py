@@ -34,15 +34,15 @@ def set_fault(
     as_json: Json = False,
 ) -> int:
     """Make links fail or misbehave, in both directions unless --towards says which."""
-    intent = context(ctx).intent
+    options = context(ctx)
     changes = _changes(what)
-    links = _links(intent, target)
+    links = options.links_of(target)
     if towards is not None and not any(towards in (link.lower.device, link.upper.device) for link in links):
         raise UsageError(f"--towards: {towards!r} is no end of {target}")
     done = []
     for link in links:
         for end in _ends(link, towards):
-            _call(intent, end, "faults.set", direction="rx", **changes)
+            _call(options.intent, end, "faults.set", direction="rx", **changes)
             done.append({"end": str(end), "link": link.name} | changes)
     _show(done, as_json)
     return 0
@@ -52,8 +52,9 @@ def set_fault(
 def clear(ctx: typer.Context, target: Annotated[str | None, typer.Argument(metavar="[PLANE|DEVICE|LINK]")] = None,
           as_json: Json = False) -> int:  # fmt: skip
     """Take faults away: of a plane, a device or a link, or all."""
-    intent = context(ctx).intent
-    links = list(intent.links) if target is None else _links(intent, target)
+    options = context(ctx)
+    intent = options.intent
+    links = list(intent.links) if target is None else options.links_of(target)
     cleared = [end for link in links for end in (link.lower, link.upper) if _device(intent, end).control or target]
     for end in cleared:
         _call(intent, end, "faults.reset")
@@ -86,14 +87,6 @@ def _changes(what: str) -> dict[str, Any]:
     except typer.BadParameter as error:
         raise UsageError(str(error).replace("1:", "", 1)) from error
     return {name: value for name, value in dataclasses.asdict(fault).items() if value}
-
-
-def _links(intent: Intent, name: str) -> list[Link]:
-    links = [one for one in intent.links if name in (one.name, one.plane, one.lower.device, one.upper.device)]
-    if not links:
-        known = [*intent.planes, *intent.device_by_name, *intent.link_by_name]
-        raise UsageError(f"no plane, device or link {name!r}; there are {', '.join(known)}")
-    return links
 
 
 def _ends(link: Link, towards: str | None) -> Iterable[PortRef]:

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 import typer
 
-from controller.api import Api, ApiError, NoController, call, serving
+from controller.api import Api, ApiError, NoController, call, running_already, serving
 from controller.events import Event
 from controller.memory import Memory
 from controller.react import Controller
@@ -130,7 +130,7 @@ def _detach(
     log_path.parent.mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(NoController):
         options.call("status")
-        raise ApiError(f"a controller is running already on {options.socket_path}")
+        raise ApiError(running_already(options.socket_path))
     with log_path.open("ab") as log:
         process = subprocess.Popen(
             words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
