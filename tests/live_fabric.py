@@ -250,7 +250,7 @@ class LiveFabric:
             self.up.until(lambda: traffic.totals()[0] >= least, "traffic")
             traffic.begin("end", ())
             (phase,) = traffic.phases
-            deadline = time.monotonic() + 1.0  # what is on its way may arrive
+            deadline = time.monotonic() + PATIENCE_S  # what is on its way may arrive
             while traffic.result(phase).lost and time.monotonic() < deadline:
                 time.sleep(LOOK_S)
             return traffic.result(phase)
