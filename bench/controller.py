@@ -28,13 +28,15 @@ class Plan:
 QUICK = Plan(samples=3, times=5, entries=10_000)
 
 REACTION_HEAD = ("switch", "cables", "detected, ms", "longest", "due within", "rerouted, ms", "longest")
+TAKEOVER_HEAD = ("switch", "takeovers", "taken over, ms", "longest", "start without another, ms", "to that")
 PLANNING_HEAD = ("change", "plan and compare, ms", "to planning all", "writes", "devices")
 RECONCILE_HEAD = ("switch", "entries", "into empty, s", "writes", "again, s", "writes", "to first", "memory, MiB")
 METHOD = """\
 Reaction: {planes} planes, {hosts} hosts with NICs, one controller. Detected: from before a NIC's cable is pulled to the
 digest in the controller; due: as long as the heartbeats allow. Rerouted: from the digest to the last write
-acknowledged. Planning all: the first plan of an intent, with nothing kept. Memory: of the controller's process, beyond
-what it had."""
+acknowledged. Taken over: from the end of the primary until the backup knows that every device is as it should be;
+beside it, the same from the start of a controller where none ran. Planning all: the first plan of an intent, with
+nothing kept. Memory: of the controller's process, beyond what it had."""
 
 
 @dataclass(slots=True)
@@ -102,6 +104,7 @@ def text(results: Results) -> str:
     parts = [str(results.machine)]
     if results.reaction:
         parts += ["", *columns(REACTION_HEAD, reaction_rows(results))]
+        parts += ["", *columns(TAKEOVER_HEAD, takeover_rows(results))]
     parts += [
         "",
         f"{plan.switches} switches, {plan.nics} NICs, {plan.links} links, {plan.entities:,} entries:"
@@ -119,6 +122,15 @@ def reaction_rows(results: Results) -> list[list[str]]:
     return [
         [one.switch, str(one.samples), f"{one.detection_ms.median:g}", f"{one.detection_ms.longest:g}",
          f"{one.due_ms:g}", f"{one.reroute_ms.median:g}", f"{one.reroute_ms.longest:g}"]
+        for one in results.reaction
+    ]  # fmt: skip
+
+
+def takeover_rows(results: Results) -> list[list[str]]:
+    """A row for each switch."""
+    return [
+        [one.switch, str(reaction.TAKEOVERS), f"{one.takeover_ms.median:g}", f"{one.takeover_ms.longest:g}",
+         f"{one.restart_ms.median:g}", f"{one.takeover_ms.median / one.restart_ms.median:.0%}"]
         for one in results.reaction
     ]  # fmt: skip
 

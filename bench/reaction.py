@@ -1,4 +1,4 @@
-"""From a pulled cable to the report of it, and from the report to the last write acknowledged, on a Mininet fabric."""
+"""On a Mininet fabric: from a pulled cable to its report, from there to the last write; and from primary to backup."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pathlib import Path
 from mininet.log import setLogLevel
 
 from bench.veth import BenchError
+from controller.device import SessionState
 from controller.events import Event
 from controller.health import LinkState
 from controller.intent import load_intent
@@ -30,6 +31,7 @@ from mininet_topos.topology import TopologyError
 
 PLANES = HOSTS = 4
 SAMPLES_MAX = 8  # cables, so that every plane keeps half of its NICs and every NIC half of its planes
+TAKEOVERS = 3
 PROBATION = 10  # heartbeats until the fabric is up; what is measured does not depend on it
 UP_S, REACT_S = 120.0, 20.0
 MS = 1000.0
@@ -50,13 +52,19 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class Reaction:
-    """One kind of switch. ``due_ms`` is the most that the heartbeats allow: as many missed as make a link down."""
+    """One kind of switch. ``due_ms`` is the most that the heartbeats allow: as many missed as make a link down.
+
+    ``takeover_ms`` is from the end of the primary until the backup knows that every device is as it should be,
+    ``restart_ms`` what a controller takes for that from its start where none ran.
+    """
 
     switch: str
     samples: int
     due_ms: float
     detection_ms: Times
     reroute_ms: Times
+    takeover_ms: Times
+    restart_ms: Times
 
 
 def measure(switch: str, samples: int) -> Reaction:
@@ -69,13 +77,16 @@ def measure(switch: str, samples: int) -> Reaction:
             path, network = Path(name) / "fabric.yaml", net.live()
             write_intent(path, intent_of(topology, network, settings.interval_us))
             intent = load_intent(path)
-            found = asyncio.run(_measure(intent, network, Path(name) / "memory.json", samples))
+            memory = Path(name) / "memory.json"
+            found = asyncio.run(_measure(intent, network, memory, samples))
+            takeovers = [asyncio.run(_take_over(intent, memory)) for _ in range(TAKEOVERS)]
     except (NodeError, TopologyError, live.LiveError) as error:
         raise BenchError(f"{switch}: {error}") from error
     except TimeoutError as error:
         raise BenchError(f"{switch}: the fabric does not come up, or a failure is not seen") from error
     due_ms = (intent.health.missed_limit + 1) * intent.health.heartbeat_us / MS
-    return Reaction(switch, samples, due_ms, Times.of([one for one, _ in found]), Times.of([two for _, two in found]))
+    firsts, seconds = zip(*found, strict=True), zip(*takeovers, strict=True)
+    return Reaction(switch, samples, due_ms, *(Times.of(list(one)) for one in (*firsts, *seconds)))
 
 
 async def _measure(intent: Intent, network: live.Network, memory: Path, samples: int) -> list[tuple[float, float]]:
@@ -89,6 +100,24 @@ async def _measure(intent: Intent, network: live.Network, memory: Path, samples:
         for at in range(samples):
             found.append(await _pull(controller, network, *cable(at)))
     return found
+
+
+async def _take_over(intent: Intent, memory: Path) -> tuple[float, float]:
+    """Seconds until a backup has taken over, and that the controller before it took to start."""
+    primary, backup = Controller(intent, memory), Controller(intent, memory, election_id=5)
+    started = time.monotonic()
+    async with primary.running():
+        await _until(primary, UP_S, primary.converged)
+        restart = time.monotonic() - started
+        waiting = asyncio.create_task(backup.run())
+        await _until(backup, UP_S, lambda: all(one.state is SessionState.BACKUP for one in backup.sessions.values()))
+        ended = time.monotonic()
+    try:
+        await _until(backup, UP_S, backup.converged)
+        return time.monotonic() - ended, restart
+    finally:
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
 
 
 def cable(at: int) -> tuple[str, str]:

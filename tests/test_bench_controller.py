@@ -20,7 +20,9 @@ from controller.plan import plan
 MACHINE = Machine("CPU", 2, "6.1", "2026-01-31", 0.5, {"python": "3.11"})
 PLANNED = Planning(64, 36, 384, 11856, 160.0, 5.5, [Change("a leaf dies", 80.0, 2.0, 365, 35)])
 RECONCILED = Reconciled("softswitch", 100_000, 8.0, 99_999, 4.0, 0, 120.0)
-REACTED = Reaction("softswitch", 8, 80.0, Times(70.0, 75.5), Times(4.0, 9.25))
+REACTED = Reaction(
+    "softswitch", 8, 80.0, Times(70.0, 75.5), Times(4.0, 9.25), takeover_ms=Times(300, 350), restart_ms=Times(400, 500)
+)
 
 
 def results() -> controller.Results:
@@ -43,7 +45,8 @@ def test_json_has_every_figure(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     assert told["benchmark"] == "controller" and told["machine"]["date"] == "2026-01-31"
     assert told["reaction"]["results"] == [
         {"switch": "softswitch", "samples": 8, "due_ms": 80.0, "detection_ms": {"median": 70.0, "longest": 75.5},
-         "reroute_ms": {"median": 4.0, "longest": 9.25}}
+         "reroute_ms": {"median": 4.0, "longest": 9.25}, "takeover_ms": {"median": 300, "longest": 350},
+         "restart_ms": {"median": 400, "longest": 500}}
     ]  # fmt: skip
     assert told["planning"]["changes"] == [
         {"change": "a leaf dies", "plan_ms": 80.0, "to_full_plan": 2.0, "writes": 365, "devices": 35}
@@ -57,6 +60,7 @@ def test_json_has_every_figure(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
 def test_text_is_tables_and_names_what_was_skipped() -> None:
     lines = [" ".join(line.split()) for line in controller.text(results()).splitlines()]
     assert "softswitch 8 70 75.5 80 4 9.25" in lines
+    assert "softswitch 3 300 350 400 75%" in lines
     assert "a leaf dies 80 2 x faster 365 35" in lines
     assert "softswitch 100,000 8 99,999 4 0 50% 120" in lines
     assert "skipped: bmv2: no simple_switch_grpc on PATH" in lines
