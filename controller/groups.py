@@ -8,8 +8,9 @@ planes, and leaves out planes by destination.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import cache, partial
 
 from controller.model import Host, Intent, Role
 from controller.paths import NOWHERE, FabricView, Hops, Use
@@ -67,7 +68,10 @@ class GroupPlanner:
                 switches = [device.name for device in intent.devices if device.plane == plane]
                 kept = self._kept[plane] = state, {name: _switch(ways, full, name) for name in switches}
             planned |= kept[1]
-        planned |= {device.name: _nic(ways, device.name) for device in intent.devices if device.role is Role.NIC}
+        choose = cache(partial(_choose, ways))  # NICs that are attached alike choose alike
+        planned |= {
+            device.name: _nic(ways, device.name, choose) for device in intent.devices if device.role is Role.NIC
+        }
         return planned
 
 
@@ -91,17 +95,39 @@ def _masked(ways: Ways, device: str, full: Forwarding, planned: Forwarding) -> F
     return Forwarding(tuple(groups), planned.routes, frozenset(drained))
 
 
-def _nic(ways: Ways, nic: str) -> Forwarding:
-    """All planes, less those that are drained, less for each host those that lead there worse than others."""
-    links = {link.lower.port: link for link in ways.static.intent.links_of[nic]}
-    own = {port: ways.paths.use[link.name] for port, link in links.items()}
-    alike = {steps: names for steps, names in ways.alike.items() if names != [nic]}
-    beyond = {steps: {port: ways.beyond(link.upper.device, steps) for port, link in links.items()} for steps in alike}
-    whole = {steps: {port: max(own[port], there[port]) for port in links} for steps, there in beyond.items()}
+Attachment = tuple[tuple[int, str, Use], ...]  # a NIC's ports, the switch behind each, how welcome the link to it is
+
+
+def _attachment(ways: Ways, nic: str) -> Attachment:
+    links = ways.static.intent.links_of[nic]
+    return tuple((link.lower.port, link.upper.device, ways.paths.use[link.name]) for link in links)
+
+
+def _nic(ways: Ways, nic: str, choose: Callable[[Attachment, Steps | None], Forwarding]) -> Forwarding:
+    """What NICs that are attached alike choose, less what leads to the NIC's own hosts."""
+    steps = ways.steps.get(nic)
+    alone = steps if steps is not None and ways.alike[steps] == [nic] else None
+    choice = choose(_attachment(ways, nic), alone)
+    avoided = tuple((host, ports) for host, ports in choice.avoided if host.attached.device != nic)
+    return replace(choice, avoided=avoided)
+
+
+def _choose(ways: Ways, attachment: Attachment, alone: Steps | None) -> Forwarding:
+    """All planes, less those that are drained, less for each host those that lead there worse than others.
+
+    Destinations with the steps ``alone`` do not matter.
+    """
+    own = {port: use for port, _, use in attachment}
+    beyond = {
+        steps: {port: ways.beyond(switch, steps) for port, switch, _ in attachment}
+        for steps in ways.alike
+        if steps != alone
+    }
+    whole = {steps: {port: max(use, there[port]) for port, use in own.items()} for steps, there in beyond.items()}
     best = {steps: min(uses.values(), default=Use.DOWN) for steps, uses in whole.items()}
-    used = {port for steps, uses in whole.items() for port in links if uses[port] == best[steps] is not Use.DOWN}
-    drained = frozenset(port for port in links if own[port] is Use.DRAINED and port not in used)
-    choice = frozenset(port for port in links if own[port] is not Use.DOWN) - drained  # others are left out anyway
+    used = {port for steps, uses in whole.items() for port in own if uses[port] == best[steps] is not Use.DOWN}
+    drained = frozenset(port for port, use in own.items() if use is Use.DRAINED and port not in used)
+    choice = frozenset(port for port, use in own.items() if use is not Use.DOWN) - drained  # others are left out anyway
     avoided: dict[Steps, frozenset[int]] = {}
     for steps, there in beyond.items():
         if best[steps] is not Use.DOWN:
@@ -109,14 +135,17 @@ def _nic(ways: Ways, nic: str) -> Forwarding:
             ports = frozenset(port for port in worse if there[port] is not Use.GOOD or own[port] is Use.DRAINED)
             avoided[steps] = ports
     useless = frozenset.intersection(*avoided.values()) if avoided else frozenset[int]()
-    to_avoid = [
-        (name, p - useless) for steps, p in avoided.items() if p - useless for name in alike[steps] if name != nic
-    ]
     hosts_of = ways.static.intent.hosts_of
     return Forwarding(
-        groups=tuple(Group(number, frozenset(links), choice - useless) for number in NIC_GROUPS),
+        groups=tuple(Group(number, frozenset(own), choice - useless) for number in NIC_GROUPS),
         drained=drained | useless,
-        avoided=tuple((host, ports) for name, ports in to_avoid for host in hosts_of[name]),
+        avoided=tuple(
+            (host, ports - useless)
+            for steps, ports in avoided.items()
+            if ports - useless
+            for name in ways.alike[steps]
+            for host in hosts_of[name]
+        ),
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 from controller import tables
 from controller.entities import Entity
 from controller.groups import Forwarding, GroupPlanner, mask
@@ -19,6 +21,7 @@ class Planner:
         self._groups = GroupPlanner(intent)
         self._fixed = {device.name: _fixed(intent, device) for device in intent.devices}
         self._built: dict[str, tuple[Forwarding, frozenset[Entity]]] = {}
+        self._made: dict[tuple[object, ...], frozenset[Entity]] = {}
 
     def plan(self, view: FabricView) -> dict[str, frozenset[Entity]]:
         """The entities of every device by name. Equal intents and views give equal plans."""
@@ -35,14 +38,25 @@ class Planner:
             return kept[1]
         watched = mask(link.at(device.name).port for link in self.intent.links_of[device.name])
         entities = set(self._fixed[device.name])
-        entities.update(tables.route(forwarding))
-        entities.update(tables.reach(forwarding))
+        for host, group_id in forwarding.routes:
+            entities |= self._make(tables.route, (host.name, group_id), host, group_id)
+        for host, ports in forwarding.avoided:
+            entities |= self._make(tables.reach, (host.name, ports), host, ports)
         entities.add(tables.drain(forwarding))
         for group in forwarding.groups:
             entities.add(tables.group(group, watched))
-            entities.update(tables.spray_mode(self.intent, device, group))
+            entities |= self._make(tables.spray_mode, (device.role, group.group_id), self.intent, device, group)
         self._built[device.name] = (forwarding, frozenset(entities))
         return self._built[device.name][1]
+
+    def _make(
+        self, table: Callable[..., Iterable[Entity]], key: tuple[object, ...], *args: object
+    ) -> frozenset[Entity]:
+        """The table's entities, made once: they are the same on every device and in every view that needs them."""
+        made = self._made.get((table, *key))
+        if made is None:
+            made = self._made[table, *key] = frozenset(table(*args))
+        return made
 
 
 def _fixed(intent: Intent, device: Device) -> frozenset[Entity]:

@@ -54,15 +54,19 @@ class Difference:
 
 
 def difference(desired: Iterable[Entity], installed: Iterable[Entity]) -> Difference:
-    """Compares by key; the order of neither side matters. Raises ValueError where desired has a key twice."""
+    """Compares what is not the same on both sides by key; the order of neither matters.
+
+    Raises ValueError where desired has two new entities with one key.
+    """
+    desired, installed = frozenset(desired), frozenset(installed)
     wanted: dict[Key, Entity] = {}
-    for entity in desired:
+    for entity in desired - installed:
         if wanted.setdefault(entity.key, entity) != entity:
             raise ValueError(f"two different entities with one key: {wanted[entity.key]} and {entity}")
-    present = {entity.key: entity for entity in installed}
+    present = {entity.key: entity for entity in installed - desired}
     return Difference(
         insert=tuple(entity for key, entity in wanted.items() if key not in present),
-        modify=tuple(entity for key, entity in wanted.items() if key in present and present[key] != entity),
+        modify=tuple(entity for key, entity in wanted.items() if key in present),
         delete=tuple(entity for key, entity in present.items() if key not in wanted),
     )
 

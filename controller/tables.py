@@ -170,11 +170,10 @@ def station(device: Device) -> Iterator[Entity]:
     yield entry("station", {"dst_addr": device.mac}, "accept_station")
 
 
-def route(forwarding: Forwarding) -> Iterator[Entity]:
-    """A host route for every address."""
-    for host, group_id in forwarding.routes:
-        for table, family, prefix in _prefixes(host, "route_ipv4", "route_ipv6"):
-            yield entry(table, {"dst_addr": prefix}, f"{family}_via", {"group_id": group_id})
+def route(host: Host, group_id: int) -> Iterator[Entity]:
+    """A host route for every address of the host."""
+    for table, family, prefix in _prefixes(host, "route_ipv4", "route_ipv6"):
+        yield entry(table, {"dst_addr": prefix}, f"{family}_via", {"group_id": group_id})
 
 
 def drain(forwarding: Forwarding) -> Entity:
@@ -224,11 +223,10 @@ def answer(intent: Intent, device: Device) -> Iterator[Entity]:
             yield entry(table, {"target_addr": prefix}, "keep_silent")
 
 
-def reach(forwarding: Forwarding) -> Iterator[Entity]:
-    """Planes that do not lead to a host, or not as well as others."""
-    for one, ports in forwarding.avoided:
-        for table, _, prefix in _prefixes(one, "reach_ipv4", "reach_ipv6"):
-            yield entry(table, {"dst_addr": prefix}, "avoid_ports", {"ports": mask(ports)})
+def reach(host: Host, ports: frozenset[int]) -> Iterator[Entity]:
+    """Planes that do not lead to the host, or not as well as others."""
+    for table, _, prefix in _prefixes(host, "reach_ipv4", "reach_ipv6"):
+        yield entry(table, {"dst_addr": prefix}, "avoid_ports", {"ports": mask(ports)})
 
 
 def host(intent: Intent, device: Device) -> Iterator[Entity]:

@@ -23,19 +23,25 @@ EXAMPLES = Path(__file__).resolve().parent.parent / "controller/examples"
 INTENTS = [load_intent(EXAMPLES / name) for name in ("single-tier.yaml", "leaf-spine.yaml")]
 
 
+def views_of(intent: Intent) -> st.SearchStrategy[FabricView]:
+    """Any state of the intent's links, switches and planes."""
+    links = st.sampled_from([link.name for link in intent.links])
+    switches = [device.name for device in intent.devices if device.role is not Role.NIC]
+    names = st.one_of(links, st.sampled_from([*switches, *intent.planes]))
+    return st.builds(
+        FabricView,
+        down=st.frozensets(links, max_size=4),
+        gray=st.frozensets(links, max_size=4),
+        dead=st.frozensets(st.sampled_from(switches), max_size=2),
+        drained=st.frozensets(names, max_size=4),
+    )
+
+
 @st.composite
 def views(draw: st.DrawFn) -> tuple[Intent, FabricView]:
-    """An intent, and any state of its links, switches and planes."""
+    """An intent, and any state of it."""
     intent = draw(st.sampled_from(INTENTS))
-    links = [link.name for link in intent.links]
-    switches = [device.name for device in intent.devices if device.role is not Role.NIC]
-    few = {"max_size": 4}
-    return intent, FabricView(
-        down=frozenset(draw(st.sets(st.sampled_from(links), **few))),
-        gray=frozenset(draw(st.sets(st.sampled_from(links), **few))),
-        dead=frozenset(draw(st.sets(st.sampled_from(switches), max_size=2))),
-        drained=frozenset(draw(st.sets(st.sampled_from(links + switches + list(intent.planes)), **few))),
-    )
+    return intent, draw(views_of(intent))
 
 
 @functools.lru_cache(maxsize=16)
@@ -135,14 +141,27 @@ def worst(intent: Intent, view: FabricView, path: list[str]) -> Use:
 
 
 @settings(max_examples=100, deadline=None)
-@given(views())
-def test_a_plan_is_the_same_whatever_was_planned_before(drawn: tuple[Intent, FabricView]) -> None:
-    intent, view = drawn
+@given(
+    st.sampled_from(INTENTS).flatmap(lambda intent: st.tuples(st.just(intent), st.lists(views_of(intent), max_size=6)))
+)
+def test_a_plan_is_the_same_whatever_was_planned_before(drawn: tuple[Intent, list[FabricView]]) -> None:
+    intent, changes = drawn
     planner = Planner(intent)
-    planner.plan(FabricView())
-    again = planner.plan(view)
-    assert again == plan(intent, view)
+    for view in changes:
+        assert planner.plan(view) == plan(intent, view)
     assert planner.plan(FabricView()) == plan(intent)
+
+
+def test_a_change_makes_only_the_entities_that_are_new() -> None:
+    """What is the same before and after is the same object."""
+    planner = Planner(INTENTS[1])
+    before = planner.plan(FabricView())
+    after = planner.plan(FabricView(down=frozenset({"nic3:2-p1-leaf2:1"})))
+    planned = {name for name in after if after[name] is not before[name]}
+    assert planned == {"nic1", "nic2", "nic4", "nic3", "p1-leaf2"}, "others, and both ends"
+    made = {name: {id(entity) for entity in entities} for name, entities in before.items()}
+    remade = [e for name in after for e in after[name] if e in before[name] and id(e) not in made[name]]
+    assert {entity.table for entity in remade if isinstance(entity, TableEntry)} <= {"group", "drain"}
 
 
 @settings(max_examples=100, deadline=None)
