@@ -139,7 +139,7 @@ class HealthProfile:
     max_doublings: int = 6
     forgive: int = 10_000
     window: int = 100
-    min_lost: int = 5
+    min_lost: int = 4
     loss_ppm: int = 500
     avoid_degraded: int = 1  # 0: the data plane goes on using degraded links; the controller decides
     silence_ms: int = 3000  # nothing for so long, by the counters, is a link down although no device has told

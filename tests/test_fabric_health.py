@@ -16,6 +16,7 @@ PORT_A, PORT_B = 5, 7  # the link's ends
 HOST_PORT = 1
 PROBATION_LENGTH = 20
 TRAFFIC = 100  # packets in a heartbeat interval: 10,000 a second
+LOSS = 0.001
 
 
 @pytest.fixture
@@ -82,11 +83,6 @@ def every(count: int) -> f.Loss:
         return seen % count == 0
 
     return lose
-
-
-def uniform(probability: float, seed: int) -> f.Loss:
-    rng = random.Random(seed)
-    return lambda packet: rng.random() < probability
 
 
 def traffic(net: f.Network, count: int = TRAFFIC) -> None:
@@ -197,13 +193,51 @@ def test_one_lost_in_a_thousand_is_degraded_within_a_second(net: f.Network, dire
         p.DEGRADED, p.NEIGHBOR, p.UP, p.DEGRADED)  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(1, 7))
-def test_losses_at_random_are_estimated_within_a_factor_of_two(net: f.Network, seed: int) -> None:
-    """Of ten losses a second, a second shows three to eighteen in all but one case of a hundred."""
-    _, hears = lose_at(net, (A, PORT_A), uniform(0.001, seed))
-    first, refined = [event for event in net.switches[hears].events if event.reason == p.LOSS][:2]
-    assert first.time * 1000 - FAULT_AT <= f.SECOND
-    assert 0.0005 <= refined.lost / refined.expected <= 0.002
+def told_at_random(seed: int, seconds: int) -> list[f.Event]:
+    """What B tells of a link that loses one packet in a thousand, at random, from its first second on. Its counter of
+    packets received is set instead of sending them all."""
+    rng, b = random.Random(seed), f.Fabric(seed=seed)
+    b.basics([PORT_B])
+    b.health(f.Health(probation=1))
+    b.watch(PORT_B, B, A, PORT_A)
+    register = b.names["rx_packets_register"]
+    sent = lost = 0
+    next_lost = 2 * (TRAFFIC + 1) + rng.expovariate(LOSS)  # the link comes up with the second heartbeat
+    for sequence in range(1, 2 + 100 * seconds + 1):
+        sent += TRAFFIC + 1  # with the heartbeat
+        while next_lost < sent:
+            lost += 1
+            next_lost += rng.expovariate(LOSS)
+        b.device.register_set(register, PORT_B, sent - lost - 1)
+        b.send(PORT_B, p.heartbeat(A, PORT_A, sequence, sent), (sequence - 1) * f.INTERVAL)
+    events = [event for event in b.drain() if event.reason == p.LOSS]
+    b.close()
+    return events
+
+
+def is_estimated(events: list[f.Event], by: int) -> bool:
+    """Whether the last that was told until then is right: the direction, and the loss within a factor of two."""
+    told = [event for event in events if event.time * 1000 <= f.INTERVAL + by]  # the second heartbeat came before
+    if not told:
+        return False
+    last = told[-1]
+    right = (last.state, last.rx_state, last.neighbor_rx_state) == (p.DEGRADED, p.DEGRADED, p.UP)
+    return right and LOSS / 2 <= last.lost / last.expected <= 2 * LOSS
+
+
+def test_losses_at_random_are_estimated_within_a_factor_of_two_with_the_chance_that_is_documented() -> None:
+    """Ten losses a second. In 3 % of seconds they are fewer than five, too few to tell."""
+    runs = [told_at_random(seed, 4) for seed in range(500)]
+    shares = [sum(is_estimated(run, at * f.SECOND) for run in runs) / len(runs) for at in (1, 2, 4)]
+    assert [share >= at_least for share, at_least in zip(shares, (0.94, 0.98, 0.98), strict=True)] == [True] * 3, shares
+
+
+def test_a_gray_link_stays_degraded_as_long_as_it_loses() -> None:
+    """Ten losses a second on average, for a minute; some seconds have few."""
+    for seed in range(8):
+        last = told_at_random(seed, 60)[-1]
+        assert last.state == p.DEGRADED
+        assert last.time * 1000 > 58 * f.SECOND
 
 
 def test_a_degraded_link_is_used_only_where_nothing_better_is_left(net: f.Network) -> None:

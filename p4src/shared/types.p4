@@ -68,8 +68,8 @@ enum bit<8> link_reason_t {
     HEARD = 1,     // the first heartbeat of a link that was unknown or down
     MISSED = 2,    // too many heartbeats missed in a row
     MISCABLED = 3, // somebody other than the configured neighbor
-    LOSS = 4,      // packets that the neighbor sent have not arrived; repeated at the end of every window
-    CLEAN = 5,     // probation passed, or a window without that loss
+    LOSS = 4,      // packets that the neighbor sent have not arrived; repeated as the estimate improves
+    CLEAN = 5,     // probation passed, or two windows without that loss
     NEIGHBOR = 6   // the neighbor told that its own view has changed
 }
 

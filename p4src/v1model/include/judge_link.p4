@@ -18,7 +18,7 @@ struct link_event_t {
     device_id_t device;  // who was heard, 0 for nobody
     bit<16> device_port;
     bit<32> lost;        // packets lost towards this switch, of
-    bit<32> expected;    // those sent in the current window
+    bit<32> expected;    // those sent in this window and, once the link is degraded, in the one before it
     bit<8> flaps;        // the link failed so often lately
     ticks_t time;
 }
@@ -36,6 +36,8 @@ control JudgeLink(inout headers_t hdr, inout metadata_t meta, inout standard_met
     register<bit<32>, port_index_t>(PORTS) sequence_register;       // of the last heartbeat received
     register<packet_count_t, port_index_t>(PORTS) window_tx_register; // both counts where the window starts
     register<packet_count_t, port_index_t>(PORTS) window_rx_register;
+    register<packet_count_t, port_index_t>(PORTS) estimate_tx_register; // and where the window before it started: what
+    register<packet_count_t, port_index_t>(PORTS) estimate_rx_register; // is told of a degraded link covers both
     register<bit<16>, port_index_t>(PORTS) window_age_register;     // heartbeats
     register<bit<48>, port_index_t>(PORTS) stranger_register;       // device and port of who should not be there
 
@@ -53,6 +55,8 @@ control JudgeLink(inout headers_t hdr, inout metadata_t meta, inout standard_met
     bit<32> sequence_step = 0;
     packet_count_t window_tx = 0;
     packet_count_t window_rx = 0;
+    packet_count_t estimate_tx = 0;
+    packet_count_t estimate_rx = 0;
     bit<16> window_age = 0;
     bit<48> stranger = 0;
     bit<32> expected = 0;
@@ -60,6 +64,8 @@ control JudgeLink(inout headers_t hdr, inout metadata_t meta, inout standard_met
     bit<64> lost_ppm = 0;     // lost, times a million
     bit<64> tolerated_ppm = 0; // what may be lost, times a million
     bit<32> probation_length = 0;
+    bool window_over = false;
+    bool quarter_over = false;
     bool report = false;
     bool due = false;
     // of the tables
@@ -98,7 +104,7 @@ control JudgeLink(inout headers_t hdr, inout metadata_t meta, inout standard_met
      * nothing about the neighbor (ticks): this switch stood still. probation: so many clean heartbeats in a row are a
      * recovery; twice as many after each failure, up to max_doublings times, until forgive clean ones in a row.
      * window: heartbeats. A link that lost min_lost packets and loss_ppm of a million within a window is degraded, at
-     * once; it is no more after a window that lost fewer than loss_ppm. */
+     * once; it is no more after two windows that lost fewer than half of loss_ppm. */
     @id(0x010000a1) @brief("How to judge a link; periods are counted in heartbeats.")
     action set_health(bit<8> missed_heartbeats, ticks_t min_timer_interval, bit<32> probation_heartbeats,
                       bit<8> probation_max_doublings, bit<32> forgive_heartbeats, bit<16> window_heartbeats,
@@ -134,6 +140,8 @@ control JudgeLink(inout headers_t hdr, inout metadata_t meta, inout standard_met
         sequence_register.read(sequence, index);
         window_tx_register.read(window_tx, index);
         window_rx_register.read(window_rx, index);
+        estimate_tx_register.read(estimate_tx, index);
+        estimate_rx_register.read(estimate_rx, index);
         window_age_register.read(window_age, index);
         stranger_register.read(stranger, index);
     }
@@ -149,6 +157,8 @@ control JudgeLink(inout headers_t hdr, inout metadata_t meta, inout standard_met
         sequence_register.write(index, sequence);
         window_tx_register.write(index, window_tx);
         window_rx_register.write(index, window_rx);
+        estimate_tx_register.write(index, estimate_tx);
+        estimate_rx_register.write(index, estimate_rx);
         window_age_register.write(index, window_age);
         stranger_register.write(index, stranger);
     }
@@ -172,13 +182,22 @@ control JudgeLink(inout headers_t hdr, inout metadata_t meta, inout standard_met
         window_age = 0;
     }
 
-    @hidden action measure() {
-        window_age = window_age |+| 1;
-        expected = hdr.heartbeat.tx_packets - window_tx;
-        lost = expected - (rx_packets - window_rx);
+    @hidden action start_estimate() {
+        estimate_tx = window_tx;
+        estimate_rx = window_rx;
     }
 
-    @hidden action weigh() {
+    @hidden action grow_older() {
+        window_age = window_age |+| 1;
+        window_over = window_age >= window;
+        quarter_over = window_age == window >> 2 || window_age == window >> 1 || window_age == window - (window >> 2);
+    }
+
+    /* What was sent and lost since both counts stood there. */
+    @hidden action measure(in packet_count_t tx, in packet_count_t rx) {
+        expected = hdr.heartbeat.tx_packets - tx;
+        lost = expected - (rx_packets - rx);
+        lost = lost[31:31] == 1 ? 0 : lost; // more came than was sent: duplicates
         lost_ppm = (bit<64>)lost * (bit<64>)PPM;
         tolerated_ppm = (bit<64>)expected * (bit<64>)loss_ppm;
     }
@@ -266,12 +285,10 @@ control JudgeLink(inout headers_t hdr, inout metadata_t meta, inout standard_met
                 // the neighbor has started anew
                 clean = 0;
                 start_window();
+                start_estimate();
             } else {
-                measure();
-                if (lost[31:31] == 1) {
-                    lost = 0; // more came than was sent: duplicates
-                }
-                weigh();
+                grow_older();
+                measure(window_tx, window_rx);
                 if (rx_state == link_state_t.PROBATION) {
                     lengthen_probation();
                     clean = lost == 0 ? clean + 1 : 0;
@@ -288,17 +305,23 @@ control JudgeLink(inout headers_t hdr, inout metadata_t meta, inout standard_met
                         window_age = lost == 0 ? 16w0 : 1;
                     } else if (lost >= min_lost && lost_ppm >= tolerated_ppm) {
                         fail(link_state_t.DEGRADED, link_reason_t.LOSS);
-                    } else if (window_age >= window) {
+                        start_estimate();
+                    } else if (window_over) {
                         start_window();
                     }
-                } else if (window_age >= window) {
-                    if (lost > 0 && lost_ppm >= tolerated_ppm) {
+                } else if (window_over || (quarter_over && estimate_tx == window_tx)) {
+                    // the first window's few losses are told as they add up
+                    measure(estimate_tx, estimate_rx);
+                    if (window_over && (lost == 0 || lost_ppm << 1 < tolerated_ppm)) {
+                        enter(link_state_t.PROBATION, link_reason_t.CLEAN);
+                    } else {
                         report = true;
                         reason = link_reason_t.LOSS;
-                    } else {
-                        enter(link_state_t.PROBATION, link_reason_t.CLEAN);
                     }
-                    start_window();
+                    if (window_over) {
+                        start_estimate();
+                        start_window();
+                    }
                 }
             }
         }
