@@ -36,6 +36,7 @@ from controller.memory import Memory
 from controller.model import Intent, PortRef, Role
 from controller.paths import FabricView
 from controller.plan import Planner
+from controller.postcards import REASON, Mailbox
 from controller.programs import Program, program_for
 from controller.reconcile import difference
 from controller.telemetry import Telemetry, silent_ports, take_snapshot
@@ -77,6 +78,7 @@ class Controller:
         self.intent = intent
         self.log = EventLog()
         self.tracker = HealthTracker(intent, self.log, time.monotonic)
+        self.mailbox = Mailbox(intent, self.log, time.monotonic)
         self.planner = Planner(intent)
         self.telemetry = Telemetry()
         self.memory = Memory(memory)
@@ -166,6 +168,8 @@ class Controller:
                     self.tracker.on_silence(PortRef(notice.device, port))
                 for port in notice.heard:
                     self.tracker.on_arrivals(PortRef(notice.device, port))
+            case PacketIn() if notice.metadata["reason"] == REASON:
+                self.mailbox.take(notice)
             case PacketIn():
                 log.info("%s: packet of %d bytes, %s", notice.device, len(notice.payload), notice.metadata)
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from controller.device import LinkDigest, SessionDown, SessionState, SessionUp
+import pytest
+
+from controller.device import LinkDigest, PacketIn, SessionDown, SessionState, SessionUp
 from controller.entities import Entity, TableEntry
 from controller.events import EventLog
 from controller.health import (
@@ -24,6 +26,7 @@ from controller.memory import Memory
 from controller.model import AclAction, AclRule, PortRef
 from controller.paths import FabricView
 from controller.plan import plan
+from controller.postcards import POSTCARD, REASON, Mailbox
 from controller.telemetry import Rate, Snapshot, Telemetry, silent_ports
 from controller.verify import Finding, verify
 
@@ -229,3 +232,44 @@ def test_a_group_with_a_wrong_member_is_found() -> None:
     messages = [str(one.message) for one in verify(INTENT, FabricView(), installed)]
     assert "group 1 has ports [2], should have [1]" in messages
     assert "ipv4 does not use plane1" in messages
+
+
+def postcard(port: int, frame: bytes = b"", waited: int = 250) -> PacketIn:
+    return PacketIn("p1", POSTCARD.pack(1, 2, 70, 64, waited) + frame, {"ingress_port": port, "reason": REASON})
+
+
+def test_of_the_postcards_of_a_queue_one_a_second_is_told_with_how_many_there_were() -> None:
+    log, now = EventLog(), [0.0]
+    mailbox = Mailbox(INTENT, log, lambda: now[0])
+    for at, port in ((0.0, 1), (0.4, 1), (0.5, 2), (0.9, 1), (1.0, 1)):
+        now[0] = at
+        mailbox.take(postcard(port))
+    said = "data packet waited 250 us in queue 1 and left 64 packets behind"
+    assert [(event.kind, event.subject, event.evidence) for event in log.since()] == [
+        ("postcard", "p1:1", said), ("postcard", "p1:2", said),
+        ("postcard", "p1:1", f"{said}; 2 more since the last one told"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("frame", "said"),
+    [
+        (bytes(12) + b"\x08\x00" + bytes(12) + bytes([10, 0, 0, 1, 10, 0, 0, 2]), " 10.0.0.1 -> 10.0.0.2"),
+        (bytes(12) + b"\x86\xdd" + bytes(8) + bytes(15) + b"\1" + bytes(15) + b"\2", " ::1 -> ::2"),
+        (bytes(12) + b"\x08\x00" + bytes(19), ""),
+        (b"", ""),
+    ],
+    ids=["IPv4", "IPv6", "cut short", "nothing"],
+)
+def test_a_postcard_names_the_addresses_of_its_packet(frame: bytes, said: str) -> None:
+    log = EventLog()
+    Mailbox(INTENT, log, lambda: 0.0).take(postcard(1, frame))
+    assert log.since()[0].evidence.startswith(f"data packet{said} waited")
+
+
+def test_a_postcard_that_is_too_short_is_a_stray_report() -> None:
+    log = EventLog()
+    Mailbox(INTENT, log, lambda: 0.0).take(PacketIn("p1", bytes(5), {"ingress_port": 1, "reason": REASON}))
+    assert [(event.kind, event.subject, event.evidence) for event in log.since()] == [
+        ("stray-report", "p1:1", "a postcard of 5 bytes"),
+    ]  # fmt: skip

@@ -16,7 +16,7 @@ from scapy.layers.l2 import Ether
 from controller.device import SessionState
 from controller.events import Event
 from controller.health import DeviceState, LinkState, PlaneState
-from controller.model import AclAction, AclRule, PortRef
+from controller.model import AclAction, AclRule, PortRef, Postcards
 from controller.react import Controller
 from tests.controller_fabric import Fabric
 
@@ -338,6 +338,21 @@ def test_what_the_access_list_denies_is_dropped_and_counted_until_the_rule_goes(
             await again.until(again.converged)
             assert sorted(event.subject for event in writes(again)) == ["p1", "p2"]
             assert await asyncio.to_thread(send, single, "h1", "h2", 32) == 32
+
+    run(body)
+
+
+def test_a_postcard_is_an_event_that_says_whose_packet_waited_where(single: Fabric, tmp_path: Path) -> None:
+    async def body() -> None:
+        (data,) = [one for one in single.intent.classes if one.name == "data"]
+        single.intent = dataclasses.replace(single.intent, postcards=(Postcards(data.number, threshold=0, share=1.0),))
+        async with brought_up(single, tmp_path) as controller:
+            assert await asyncio.to_thread(send, single, "h1", "h2", 2) == 2
+            await controller.until(lambda: len(events(controller, "postcard")) == 2)
+            assert {(event.subject, event.evidence) for event in events(controller, "postcard")} == {
+                (port, "data packet 10.0.0.1 -> 10.0.0.2 waited 0 us in queue 1 and left 0 packets behind")
+                for port in ("p1:2", "p2:2")
+            }
 
     run(body)
 
