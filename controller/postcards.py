@@ -1,4 +1,4 @@
-"""Postcards, which tell of packets that left a deep queue: copies of their first bytes, as postcard_t announces them."""
+"""Postcards tell of packets that left a deep queue: copies of their first bytes, which postcard_t announces."""
 
 from __future__ import annotations
 
