@@ -14,6 +14,7 @@ from softswitch.cli.run_config import (
     Interface,
     PktgenOption,
     QueueOption,
+    parse_address,
     parse_fault,
     parse_interface,
     parse_pktgen,
@@ -50,6 +51,34 @@ def test_run_options_with_structure() -> None:
         3, 1, QueueConfig(depth_packets=8), 1_000_000_000
     )
     assert parse_fault("4/tx:loss=1%,delay=2ms") == FaultOption(4, ("tx",), Fault(loss=0.01, delay_ns=2_000_000))
+
+
+@pytest.mark.parametrize("text", ["127.0.0.1:0", "localhost:65535", "[::1]:9559", "unix:/run/switch.sock", "unix:s"])
+def test_addresses_that_p4runtime_is_served_on(text: str) -> None:
+    assert parse_address(text) == text
+
+
+@pytest.mark.parametrize("text", ["127.0.0.1:65536", "127.0.0.1:http", "127.0.0.1", ":9559", "::1:9559", "unix:", ""])
+def test_an_address_that_is_none_names_the_choices(text: str) -> None:
+    with pytest.raises(typer.BadParameter) as error:
+        parse_address(text)
+    assert str(error.value) == f"{text!r} is not HOST:PORT with a port from 0 to 65535, nor unix:PATH"
+
+
+@pytest.mark.parametrize("value", [0, 2**64 - 1])
+def test_device_ids_and_seeds_have_64_bits(value: int) -> None:
+    assert units.uint64(str(value)) == value
+
+
+@pytest.mark.parametrize("option", ["run --no-p4 --device-id", "run --no-p4 --seed", "ctl --device-id"])
+@pytest.mark.parametrize("text", ["-1", "18446744073709551616", "1e3"])
+def test_what_does_not_fit_64_bits_is_refused_with_the_range(
+    option: str, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*option.split(), text, "stats", "show"]) == 2
+    assert capsys.readouterr().err == (
+        f"softswitch: Invalid value for '{option.split()[-1]}': {text!r} is not a number from 0 to {2**64 - 1}\n"
+    )
 
 
 def test_simple_switch_habits_become_plain_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

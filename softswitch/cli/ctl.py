@@ -43,7 +43,9 @@ Duration = Annotated[int | None, typer.Option(parser=units.duration_ns, metavar=
 def _socket(
     context: typer.Context,
     socket: Annotated[Path | None, typer.Option(metavar="PATH", help="The switch's control socket.")] = None,
-    device_id: Annotated[int, typer.Option(min=0, help="Device id, for the default socket.")] = 0,
+    device_id: Annotated[
+        int, typer.Option(parser=units.uint64, metavar="N", help="Device id, for the default socket.")
+    ] = 0,
 ) -> None:
     from softswitch.control import default_socket
 

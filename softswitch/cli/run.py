@@ -11,6 +11,7 @@ import typer
 
 from softswitch.control import default_socket
 
+from . import units
 from .errors import UsageError
 from .logs import LEVELS, set_up_logging
 from .run_config import (
@@ -18,6 +19,7 @@ from .run_config import (
     MAX_PRIORITIES,
     RunConfig,
     check,
+    parse_address,
     parse_fault,
     parse_interface,
     parse_pktgen,
@@ -65,8 +67,10 @@ def run(
         list[Any] | None,
         typer.Option("--interface", "-i", parser=parse_interface, metavar="PORT@INTERFACE", help="May be repeated."),
     ] = None,
-    device_id: Annotated[int, typer.Option(min=0)] = 0,
-    grpc_server_addr: Annotated[str, typer.Option(metavar="HOST:PORT", help="Of P4Runtime.")] = "0.0.0.0:9559",
+    device_id: Annotated[int, typer.Option(parser=units.uint64, metavar="N")] = 0,
+    grpc_server_addr: Annotated[
+        str, typer.Option(parser=parse_address, metavar="HOST:PORT|unix:PATH", help="Of P4Runtime.")
+    ] = "0.0.0.0:9559",
     grpc_server_ssl: Annotated[bool, typer.Option("--grpc-server-ssl", help="Serve over TLS.")] = False,
     grpc_server_cert: Pem = None,
     grpc_server_key: Pem = None,
@@ -90,7 +94,7 @@ def run(
         typer.Option(parser=parse_pktgen, metavar="PORT,INTERVAL,HEX", help="A packet that arrives periodically."),
     ] = None,
     pcap: Annotated[Path | None, typer.Option(metavar="[DIR]", help="Record INTERFACE.pcap for every port.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of random() and of faults.")] = 0,
+    seed: Annotated[int, typer.Option(parser=units.uint64, metavar="N", help="Of random() and of faults.")] = 0,
     control: Annotated[Path | None, typer.Option(metavar="SOCKET", help="Control socket for 'softswitch ctl'.")] = None,
     keep_c: Annotated[Path | None, typer.Option(metavar="DIR", help="Write the generated C there.")] = None,
     log_level: Annotated[str, typer.Option("--log-level", "-L", metavar="|".join(LEVELS))] = "info",

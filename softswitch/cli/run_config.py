@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,6 +90,15 @@ def parse_interface(text: str) -> Interface:
     if not at or not ifname or len(ifname) > 15:
         raise BadParameter(f"{text!r} is not PORT@INTERFACE, such as 1@veth1")
     return Interface(units.port_number(port), ifname)
+
+
+def parse_address(text: str) -> str:
+    """``127.0.0.1:9559``, ``[::1]:9559`` or ``unix:/run/switch.sock``"""
+    host, _, port = text.rpartition(":")
+    path = text.startswith("unix:") and text != "unix:"
+    if not path and not (re.fullmatch(r"[^:\[\]\s]+|\[[^\[\]\s]+\]", host) and units.index(port, 1 << 16) is not None):
+        raise BadParameter(f"{text!r} is not HOST:PORT with a port from 0 to 65535, nor unix:PATH")
+    return text
 
 
 def parse_pktgen(text: str) -> PktgenOption:

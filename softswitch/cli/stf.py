@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from . import units
 from .errors import UsageError
 from .output import show_json, show_table
 from .programs import load_program
@@ -18,7 +19,7 @@ def stf(
     corpus: Annotated[Path | None, typer.Option(metavar="DIR", help="Run every NAME.stf on its NAME.json.")] = None,
     jobs: Annotated[int, typer.Option(min=0, help="Tests of a corpus at a time; 0: one per processor.")] = 0,
     timeout: Annotated[float, typer.Option(min=1, help="Seconds that a test of a corpus may take.")] = 120.0,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the program's random().")] = 0,
+    seed: Annotated[int, typer.Option(parser=units.uint64, metavar="N", help="Seed of the program's random().")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
 ) -> int:
     """Run Simple Test Framework files in virtual time; exit code 1 if any fails."""

@@ -20,7 +20,7 @@ def trace(
         Path | None,
         typer.Option(metavar="FILE.stf", help="Table entries: STF add, setdefault, ... lines."),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the program's random().")] = 0,
+    seed: Annotated[int, typer.Option(parser=units.uint64, metavar="N", help="Seed of the program's random().")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Print what happens to a packet step by step: parser states, tables, actions, drops and why."""

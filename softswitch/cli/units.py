@@ -38,7 +38,7 @@ def _scaled(number: str, scale: int) -> int:
 
 def index(text: str, end: int) -> int | None:
     """A number from 0 to ``end`` - 1; None for any other text."""
-    return int(text) if text.isdecimal() and len(text) < 10 and int(text) < end else None
+    return int(text) if text.isdecimal() and len(text) <= 20 and int(text) < end else None
 
 
 def probability(text: str) -> float:
@@ -61,6 +61,14 @@ def packet(text: str) -> bytes:
     if not data:
         raise BadParameter(f"{text!r} is not a packet in hexadecimal")
     return data
+
+
+def uint64(text: str | int) -> int:
+    """0 to 2^64 - 1: device ids and seeds. An option's default comes as a number."""
+    number = index(str(text), 1 << 64)
+    if number is None:
+        raise BadParameter(f"{text!r} is not a number from 0 to {(1 << 64) - 1}")
+    return number
 
 
 def port_number(text: str) -> int:
