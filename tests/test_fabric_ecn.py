@@ -77,7 +77,14 @@ def test_not_ect_is_dropped_early_where_the_profile_says_so(switch: f.Fabric) ->
     step(switch, 4, drop=1)
     assert len(burst(switch, [p.ipv4(ecn=p.NOT_ECT)] * 9)) == 5
     assert switch.counter("queue_early_drops", 2 * 8 + 3) == 4
+    assert switch.register("tx_packets", 2) == 5, "what never left is no loss of the link"
     assert marks(switch, 8) == [p.CE] * 4 + [p.ECT0] * 4
+
+
+def test_a_ramp_drops_not_ect_early_where_the_profile_says_so(switch: f.Fabric) -> None:
+    switch.add("ecn_profile", {"port": 2, "traffic_class": p.DATA}, "ramp", 3, 4, 65536, 1)
+    assert len(burst(switch, [p.ipv4(ecn=p.NOT_ECT)] * 9)) == 5
+    assert switch.counter("queue_early_drops", 2 * 8 + 3) == 4
 
 
 def test_the_control_class_is_never_marked(switch: f.Fabric) -> None:
@@ -140,6 +147,15 @@ def test_deep_queues_send_postcards(switch: f.Fabric) -> None:
         enq, deq, waited = (int.from_bytes(card[at : at + 4], "big") for at in (4, 8, 12))
         assert (queue, name, enq, deq, waited) == (3, p.DATA, 4 - behind, behind, (5 - behind) * 1_000_000)
         assert card[22:] == original[: 128 - 22]
+
+
+def test_a_packet_that_was_dropped_early_sends_no_postcard(switch: f.Fabric) -> None:
+    step(switch, 4, drop=1)
+    switch.device.clone_set(500, [Replica(p.CPU_PORT, 1)])
+    switch.add("postcard_profile", {"port": 2, "traffic_class": p.DATA}, "send_postcards", 0, 65536)
+    burst(switch, [p.ipv4(ecn=p.NOT_ECT)] * 9)
+    switch.drain()
+    assert len(switch.packets_in) == 5
 
 
 def test_postcards_are_sampled(switch: f.Fabric) -> None:

@@ -53,6 +53,7 @@ def test_an_ipv6_packet_is_routed(switch: f.Fabric) -> None:
         (p.ipv6(dst="fd00:2::1"), p.NO_ROUTE),
         (p.ipv4(mac=0x020000000999), p.NOT_OUR_MAC),
         (p.ipv4()[:24] + b"\xff\xff" + p.ipv4()[26:], p.BAD_CHECKSUM),
+        (p.ipv4(options=b"\1\1\1\0")[:24] + b"\xff\xff" + p.ipv4(options=b"\1\1\1\0")[26:], p.BAD_CHECKSUM),
         (p.ipv4()[:20], p.PARSER_ERROR),
         (p.ipv4()[:14] + b"\x65" + p.ipv4()[15:], p.PARSER_ERROR),
         (p.ROUTER_MAC.to_bytes(6, "big") + bytes(6) + b"\x08\x06" + bytes(46), p.NOT_IP),

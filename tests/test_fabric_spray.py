@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from ptf_tests import packets as p
-from softswitch.device import QueueConfig
+from softswitch.device import Call, QueueConfig
 from tests import fabric as f
 
 PORTS = (3, 17, 31, 32, 33, 62, 63)  # both ends and the middle of the mask
@@ -133,6 +133,17 @@ def test_ecmp_moves_only_the_flows_of_the_dead_member_and_spreads_them(switch: f
     assert flows(switch, 700) == before
 
 
+def test_ecmp_spreads_the_flows_of_two_dead_members_over_both_that_live(switch: f.Fabric) -> None:
+    bring_up(switch, PORTS)
+    switch.group(1, PORTS[:4], watched=PORTS)
+    before = flows(switch, 200)
+    for port in PORTS[:2]:
+        silence(switch, port, 0)
+    after = flows(switch, 200)
+    for dead in PORTS[:2]:  # the hash that led to one of four alone would lead on to always the same of two
+        assert {after[sport] for sport in before if before[sport] == dead} == set(PORTS[2:4])
+
+
 def test_tiers_that_rotate_the_hash_differently_do_not_use_the_same_members(switch: f.Fabric) -> None:
     switch.group(1, (1, 2, 3, 4))
     first = flows(switch, 400)
@@ -191,6 +202,19 @@ def test_no_mode_uses_a_member_that_is_down(switch: f.Fabric, mode: str) -> None
     for port in down:
         silence(switch, port, 0)
     assert set(flows(switch, 200).values()) == set(PORTS) - down
+
+
+@pytest.mark.parametrize("mode", ["ecmp", "spray_random", "spray_rr", "spray_adaptive"])
+def test_a_drained_member_takes_nothing_even_where_all_others_are_down(switch: f.Fabric, mode: str) -> None:
+    switch.spray(1, mode, *((0,) if mode in ("ecmp", "spray_adaptive") else ()))
+    bring_up(switch, PORTS)
+    drain = Call(switch.actions["drain_ports"], (p.mask(PORTS[:1]),))
+    switch.device.table_set_default(switch.names["drain"], drain)
+    assert set(flows(switch, 200).values()) == set(PORTS[1:])
+    for port in PORTS[1:]:
+        silence(switch, port, 0)
+    assert switch.send(1, p.ipv4(), 0) == []
+    assert switch.counter("drops", p.NO_MEMBER) == 1
 
 
 def test_with_no_member_left_the_packet_is_dropped_and_counted(switch: f.Fabric) -> None:
