@@ -165,7 +165,13 @@ class Switch:
             return self._running().port_info(port)
 
     def port_add(self, port: int, ifname: str = "") -> None:
-        self._set(("port", port), ifname, lambda d: _add_port(d, port, ifname))
+        """Attach an interface (real time), or make a port in memory. Raises DeviceError ALREADY_EXISTS for an interface
+        that another port has: both would receive its packets."""
+        with self._lock:
+            for other in self.ports():
+                if other != port and ifname and self._value(("port", other), "") == ifname:
+                    raise DeviceError("ALREADY_EXISTS", f"interface {ifname!r} is port {other}'s")
+            self._set(("port", port), ifname, lambda d: _add_port(d, port, ifname))
 
     def port_remove(self, port: int) -> None:
         """Remove the port and all that was set for it."""

@@ -93,6 +93,7 @@ def test_simple_switch_habits_become_plain_options(tmp_path: Path, capsys: pytes
     [
         ("run", "give PROGRAM.json, or --no-p4 to wait for a pipeline by P4Runtime"),
         ("run --no-p4 -i 1@a -i 1@b", "port 1 is given two interfaces"),
+        ("run --no-p4 -i 1@v -i 2@v", "interface 'v' is given to ports 1 and 2"),
         ("run --no-p4 --cpu-port 510 -i 510@a", "port 510 is the CPU port and cannot have an interface"),
         ("run --no-p4 --cpu-port 9 --drop-port 9", "--cpu-port must be neither 0 nor the drop port 9"),
         ("run --no-p4 -i 1@a --queue 2:rate_bps=1M", "no interface is given for port 2; ports are 1"),

@@ -135,6 +135,8 @@ def test_a_switch_between_two_hosts(net: Net, programs: Path, socket_path: Path,
                 (0, "s0", 1, 1),
                 (1, "s1", 1, 1),
             ]
+            with pytest.raises(ControlError, match="interface 's1' is port 1's"):
+                client.call("ports.add", port=2, ifname="s1")
             client.call("faults.set", port=1, direction="tx", loss=1.0)
             net.a.send(to_port_1)
             until(lambda: client.call("ports.show")[1]["fault_drops"] == 1)

@@ -64,6 +64,16 @@ def test_a_setting_that_the_device_refuses_is_not_kept(switch: Switch, program: 
     assert switch.fault(600, "rx") == Fault()
 
 
+def test_an_interface_belongs_to_one_port(switch: Switch) -> None:
+    switch.port_add(1, "v")
+    with pytest.raises(DeviceError, match="interface 'v' is port 1's") as refusal:
+        switch.port_add(2, "v")
+    assert (refusal.value.code, switch.ports()) == ("ALREADY_EXISTS", [1])
+    switch.port_remove(1)
+    switch.port_add(2, "v")
+    assert switch.ports() == [2]
+
+
 def test_before_the_first_pipeline_there_is_nothing_to_ask(switch: Switch) -> None:
     switch.port_add(3)
     assert (switch.ports(), switch.stats(), switch.device) == ([3], {}, None)

@@ -164,6 +164,11 @@ def check(config: RunConfig) -> RunConfig:
     repeated = {port for port in ports if ports.count(port) > 1}
     if repeated:
         raise UsageError(f"port {min(repeated)} is given two interfaces")
+    owners: dict[str, int] = {}
+    for interface in config.interfaces:
+        owner = owners.setdefault(interface.ifname, interface.port)
+        if owner != interface.port:
+            raise UsageError(f"interface {interface.ifname!r} is given to ports {owner} and {interface.port}")
     if config.cpu_port in (0, config.drop_port):
         raise UsageError(f"--cpu-port must be neither 0 nor the drop port {config.drop_port}")
     for what, reserved in (("CPU", config.cpu_port), ("drop", config.drop_port)):
