@@ -135,11 +135,13 @@ class Api:
 
     async def verify(self, _: dict[str, Any]) -> Any:
         """Findings from what is installed."""
-        controller, installed = self.controller, {}
+        controller, installed, unread = self.controller, {}, {}
         for name, session in controller.sessions.items():
-            with contextlib.suppress(*FAILED):
+            try:
                 installed[name] = await session.installed()
-        return [finding.as_dict() for finding in verify(controller.intent, controller.view, installed)]
+            except FAILED as error:
+                unread[name] = reason_of(error)
+        return [finding.as_dict() for finding in verify(controller.intent, controller.view, installed, unread)]
 
     async def counters(self, _: dict[str, Any]) -> Any:
         """Every counter, read now."""

@@ -25,12 +25,16 @@ from controller.reconcile import difference
 
 @dataclass
 class Installed:
-    """What the devices hold, and what they should; ``errors`` says why a device could not be read."""
+    """What the devices hold, and what they should.
+
+    ``errors`` says why a device could not be read, ``blank`` of which of those that were there is nothing to read.
+    """
 
     view: FabricView
     desired: dict[str, frozenset[Entity]]
     entities: dict[str, frozenset[Entity]] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
+    blank: dict[str, str] = field(default_factory=dict)
 
     def answer(self) -> dict[str, Any]:
         """The differences, as the controller's socket answers ``diff``."""
@@ -64,10 +68,12 @@ async def read_devices(intent: Intent, remembered: Remembered, timeout_s: float)
                     up.clear()
                 result.entities[name] = await session.installed()
         except TimeoutError:
-            result.errors[name] = session.last_error or f"no answer within {timeout_s:g} s"
+            why = session.last_error or f"no answer within {timeout_s:g} s"
+            result.errors[name] = f"{why}; does it run, and listen on {device.address}?"
         except fy.P4ClientError as error:
             if error.code is GRPCStatusCode.FAILED_PRECONDITION:  # no pipeline yet, so nothing in it
                 result.entities[name] = frozenset()
+                result.blank[name] = "it has no pipeline; 'polyplane up' gives it one"
             else:
                 result.errors[name] = reason_of(error)
         except (NotPrimary, LookupError, ValueError) as error:

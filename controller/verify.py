@@ -44,10 +44,12 @@ class _Tables:
     avoided: dict[tuple[str, int], int]  # family and address of a destination -> port mask
 
 
-def verify(intent: Intent, view: FabricView, installed: Mapping[str, frozenset[Entity]]) -> list[Finding]:
-    """All findings, in order; none is a proof. Devices that are not in ``installed`` could not be read."""
+def verify(
+    intent: Intent, view: FabricView, installed: Mapping[str, frozenset[Entity]], unread: Mapping[str, str]
+) -> list[Finding]:
+    """All findings, in order; none is a proof. Of devices that are not in ``installed``, ``unread`` says why."""
     checker = _Checker(intent, view, {name: _tables(entities) for name, entities in installed.items()})
-    findings = {Finding(device.name, "could not be read") for device in intent.devices if device.name not in installed}
+    findings = {Finding(name, f"could not be read: {why}") for name, why in unread.items()}
     findings |= _members(intent, view, checker.tables)
     findings |= _access_list(intent, installed)
     for source in intent.hosts:

@@ -169,11 +169,28 @@ def test_up_once_fails_where_a_device_does_not_answer_and_names_it(cli: Cli, fab
 def test_what_cannot_be_read_is_named_with_the_reason_and_the_rest_is_compared(cli: Cli, fabric: Fabric) -> None:
     cli("up", "--once")
     fabric.lose_session("p2")
+    address = fabric.nodes["p2"].address
+    why = f"UNAVAILABLE: no connection (No such file or directory); does it run, and listen on {address}?"
     for words in (["diff", "--timeout", "1"], ["up", "--dry-run", "--timeout", "1"]):
         answer = cli.json(*words, code=1)
         assert answer["updates"] == {"p1": [], "nic1": [], "nic2": []}
-        assert answer["errors"] == {"p2": "UNAVAILABLE: no connection (No such file or directory)"}
-        assert cli.err == "polyplane: p2 was not read: UNAVAILABLE: no connection (No such file or directory)\n"
+        assert answer["errors"] == {"p2": why}
+        assert cli.err == f"polyplane: p2 was not read: {why}\n"
+    assert {"subject": "p2", "message": f"could not be read: {why}"} in cli.json("verify", "--timeout", "1", code=3)
+
+
+def test_verify_says_what_a_device_without_a_pipeline_needs(cli: Cli, fabric: Fabric) -> None:
+    cli("up", "--once")
+    fabric.restart("p2")
+    (said,) = [one["message"] for one in cli.json("verify", code=3) if one["subject"] == "p2"]
+    assert said == "could not be read: it has no pipeline; 'polyplane up' gives it one"
+
+
+def test_a_running_controller_says_why_verify_could_not_read_a_device(up: Cli, fabric: Fabric) -> None:
+    fabric.lose_session("p2")
+    wait(up, "events", lambda events: "session-lost" in {event["kind"] for event in events})
+    (said,) = [one["message"] for one in up.json("verify", code=3) if one["subject"] == "p2"]
+    assert said.startswith(f"could not be read: p2: no session with {fabric.nodes['p2'].address}")
 
 
 def test_a_second_controller_on_the_same_socket_is_refused(up: Cli) -> None:

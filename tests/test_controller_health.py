@@ -193,11 +193,13 @@ def without(installed: dict[str, frozenset[Entity]], device: str, table: str) ->
 def test_what_is_planned_is_proved_and_what_is_missing_is_found() -> None:
     for example in ("single-tier.yaml", "leaf-spine.yaml"):
         intent = load_intent(EXAMPLES / example)
-        assert verify(intent, FabricView(), plan(intent)) == []
+        assert verify(intent, FabricView(), plan(intent), {}) == []
     whole = plan(INTENT)
     found = {
         table: [
-            str(one.message) for one in verify(INTENT, FabricView(), without(whole, "p1", table)) if one.subject == "p1"
+            str(one.message)
+            for one in verify(INTENT, FabricView(), without(whole, "p1", table), {})
+            if one.subject == "p1"
         ]
         for table in ("neighbor", "group", "station", "port")
     }
@@ -205,20 +207,21 @@ def test_what_is_planned_is_proved_and_what_is_missing_is_found() -> None:
     assert found["group"] == [
         "packets for h1 are to take group 1, which is missing", "packets for h2 are to take group 2, which is missing",
     ]  # fmt: skip
-    nic = [one for one in verify(INTENT, FabricView(), without(whole, "p1", "station")) if one.subject == "nic1"]
+    nic = [one for one in verify(INTENT, FabricView(), without(whole, "p1", "station"), {}) if one.subject == "nic1"]
     assert nic == [Finding("nic1", "port 2 leads to p1:1, which does not take frames for 02:50:50:00:00:0b")]
     missing = {name: entities for name, entities in whole.items() if name != "p2"}
-    assert Finding("p2", "could not be read") in verify(INTENT, FabricView(), missing)
-    assert Finding("h1 -> h2", "ipv4 does not use plane2") in verify(INTENT, FabricView(), missing)
+    found_without = verify(INTENT, FabricView(), missing, {"p2": "it is gone"})
+    assert Finding("p2", "could not be read: it is gone") in found_without
+    assert Finding("h1 -> h2", "ipv4 does not use plane2") in found_without
 
 
 def test_access_rules_that_are_missing_or_too_much_are_found() -> None:
     denied = dataclasses.replace(INTENT, acl=(*INTENT.acl, AclRule(AclAction.DENY, protocol=17)))
     (rule,) = plan(denied)["p1"] - plan(INTENT)["p1"]
-    assert verify(denied, FabricView(), plan(denied)) == []
-    missing = verify(denied, FabricView(), plan(denied) | {"p1": plan(INTENT)["p1"]})
+    assert verify(denied, FabricView(), plan(denied), {}) == []
+    missing = verify(denied, FabricView(), plan(denied) | {"p1": plan(INTENT)["p1"]}, {})
     assert missing == [Finding("p1", f"access rule missing: {rule}")]
-    extra = verify(INTENT, FabricView(), plan(INTENT) | {"p1": plan(denied)["p1"]})
+    extra = verify(INTENT, FabricView(), plan(INTENT) | {"p1": plan(denied)["p1"]}, {})
     assert extra == [Finding("p1", f"access rule too much: {rule}")]
 
 
@@ -229,7 +232,7 @@ def test_a_group_with_a_wrong_member_is_found() -> None:
     ]
     wrong = dataclasses.replace(group, params=(("ports", 4), ("watched_ports", 4)))
     installed = whole | {"p1": whole["p1"] - {group} | {wrong}}
-    messages = [str(one.message) for one in verify(INTENT, FabricView(), installed)]
+    messages = [str(one.message) for one in verify(INTENT, FabricView(), installed, {})]
     assert "group 1 has ports [2], should have [1]" in messages
     assert "ipv4 does not use plane1" in messages
 

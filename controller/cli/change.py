@@ -84,7 +84,9 @@ def verify(ctx: typer.Context, timeout: Timeout = 5.0, as_json: Json = False) ->
     except NoController:
         memory = Memory(default_memory(options.intent.name))
         installed = asyncio.run(read_devices(options.intent, memory.load(), timeout))
-        findings = [one.as_dict() for one in find(options.intent, installed.view, installed.entities)]
+        held = {name: entities for name, entities in installed.entities.items() if name not in installed.blank}
+        unread = installed.errors | installed.blank
+        findings = [one.as_dict() for one in find(options.intent, installed.view, held, unread)]
     if as_json:
         show_json(findings)
     elif findings:
