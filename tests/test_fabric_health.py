@@ -253,6 +253,19 @@ def test_a_degraded_link_is_used_only_where_nothing_better_is_left(net: f.Networ
     assert sum((at, out.port) == (A, HOST_PORT) for at, out in net.arrived) == 10  # B has no other link
 
 
+def test_a_degraded_link_keeps_its_share_where_the_profile_does_not_avoid_it(net: f.Network) -> None:
+    bring_up(net)
+    net.switches[A].health(f.Health(probation=PROBATION_LENGTH, avoid_degraded=0))
+    net.switches[A].group(1, [PORT_A, 9], watched=[PORT_A])
+    net.switches[A].spray(1, "spray_rr")
+    net.losses[A, PORT_A] = every(10)
+    net.beat(lambda: traffic(net), count=30)
+    assert states(net) == (p.DEGRADED, p.DEGRADED)
+    net.arrived.clear()
+    traffic(net, 10)
+    assert sum((at, out.port) == (A, 9) for at, out in net.arrived) == 5
+
+
 def test_a_degraded_link_that_loses_no_more_comes_back_through_probation(net: f.Network) -> None:
     bring_up(net)
     net.losses[A, PORT_A] = every(10)

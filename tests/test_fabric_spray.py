@@ -217,6 +217,18 @@ def test_a_drained_member_takes_nothing_even_where_all_others_are_down(switch: f
     assert switch.counter("drops", p.NO_MEMBER) == 1
 
 
+def test_a_member_in_probation_is_used_only_where_nothing_better_is_left(switch: f.Fabric) -> None:
+    first, *others = PORTS
+    bring_up(switch, tuple(others))
+    switch.watch(first, 1, 100 + first, first)
+    switch.send(first, p.heartbeat(100 + first, first, 1, 1), 0)
+    assert switch.register("state_register", first) == p.PROBATION
+    assert set(flows(switch, 200).values()) == set(others)
+    for port in others:
+        silence(switch, port, 0)
+    assert set(flows(switch, 200).values()) == {first}
+
+
 def test_with_no_member_left_the_packet_is_dropped_and_counted(switch: f.Fabric) -> None:
     bring_up(switch, PORTS)
     for port in PORTS:
