@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import grpc
 import pytest
 from finsy.proto import p4d, p4r, rpc_status
 
 from softswitch.device_types import MeterConfig
 from softswitch.p4runtime.errors import batch_status, invalid
-from tests.p4runtime_client import DELETE, INSERT, MODIFY, Bench, Failure, Program, exact, ternary, update
+from tests.p4runtime_client import DELETE, INSERT, MODIFY, Bench, Controller, Failure, Program, exact, ternary, update
 
 
 @pytest.fixture
@@ -156,3 +157,17 @@ def test_a_read_answers_what_it_can_and_reports_the_rest(bench: Bench) -> None:
             received.extend(response.entities)
     assert [e.table_entry for e in received] == [_counted(bench, 1)]
     assert [code for code, _ in failure.value.details] == ["INVALID_ARGUMENT", "OK"]
+
+
+def test_a_client_with_the_metadata_limit_of_the_specification_sees_every_error_of_5000(bench: Bench) -> None:
+    """The specification tells clients to take 8192 + 100 * updates bytes; gRPC's own limit is 8192."""
+    updates = [p4r.Update(type=INSERT)] * 5000
+    address = f"127.0.0.1:{bench.port}"
+    limit = [("grpc.max_metadata_size", 8192 + 100 * len(updates))]
+    with grpc.insecure_channel(address, limit) as channel, pytest.raises(Failure) as failure:
+        Controller(bench.port, channel=channel).write(*updates)
+    assert failure.value.code == "UNKNOWN"
+    assert [code for code, _ in failure.value.details] == ["INVALID_ARGUMENT"] * 5000
+    with grpc.insecure_channel(address) as channel, pytest.raises(Failure) as failure:
+        Controller(bench.port, channel=channel).write(*updates)
+    assert failure.value.code == "RESOURCE_EXHAUSTED" and "metadata size exceeds" in failure.value.message
