@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import importlib.util
 import os
@@ -10,12 +11,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+CHOICES = "cc (gcc), clang, or the Python package ziglang"
 RUNTIME = Path(__file__).parent / "runtime"
 FLAGS = ("-std=gnu11", "-fPIC", "-pthread", "-Wall", "-Wextra")
 # This machine's instructions are worth 15 % (popcnt, above all); -O3 and -flto are worth nothing, measured.
@@ -53,29 +56,46 @@ def compiler() -> tuple[str, ...]:
 
     The environment variable CC names another. Raises :class:`ToolchainError` where there is none.
     """
-    if os.environ.get("CC"):
-        return tuple(os.environ["CC"].split())
+    words = tuple(os.environ.get("CC", "").split())
+    if words:
+        if shutil.which(words[0]) is None:
+            raise ToolchainError(f"CC names {words[0]!r}, which is not there; set CC to {CHOICES}, or unset it")
+        return words
     for name in ("cc", "clang"):
         found = shutil.which(name)
         if found:
             return (found,)
     if importlib.util.find_spec("ziglang") is not None:
         return (sys.executable, "-m", "ziglang", "cc")
-    raise ToolchainError("no C compiler: install cc (gcc), clang, or the Python package ziglang, or set CC")
+    raise ToolchainError(f"no C compiler: install {CHOICES}, or set CC")
 
 
 def cache_directory() -> Path:
-    """Where compiled programs are kept: $XDG_CACHE_HOME/softswitch or ~/.cache/softswitch."""
+    """Where compiled programs are kept: $XDG_CACHE_HOME/softswitch or ~/.cache/softswitch.
+
+    Raises :class:`ToolchainError` where it cannot be made.
+    """
     root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     path = Path(root) / "softswitch"
-    path.mkdir(parents=True, exist_ok=True)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unwritable(path, error) from error
     return path
+
+
+def _unwritable(path: Path, error: OSError) -> ToolchainError:
+    return ToolchainError(
+        f"cannot keep compiled programs in {path}: {error.strerror}; "
+        "set XDG_CACHE_HOME to a directory that can be written"
+    )
 
 
 def _run(command: Sequence[str]) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise ToolchainError(f"{' '.join(command[:1])} failed on {command[-1]}:\n{done.stderr.strip()[:4000]}")
+        said = done.stderr.strip()[:4000] or "it said nothing"
+        raise ToolchainError(f"{command[0]} failed on {command[-1]} with exit status {done.returncode}:\n{said}")
 
 
 @cache
@@ -106,30 +126,18 @@ def _key(build: Build, *parts: str) -> str:
 
 def runtime_objects(build: Build) -> list[Path]:
     """The runtime's object files for these flags, compiled at first use."""
-    directory = cache_directory() / f"runtime-{_key(build)}"
-    if not directory.is_dir():
-        with tempfile.TemporaryDirectory(dir=cache_directory()) as scratch:
-            sources = sorted(RUNTIME.glob("*.c"))
-            commands = [
-                [*compiler(), *build.flags, "-c", "-o", f"{scratch}/{source.stem}.o", str(source)] for source in sources
-            ]
-            with ThreadPoolExecutor(os.cpu_count()) as pool:
-                list(pool.map(_run, commands))
-            _publish(Path(scratch), directory)
-    return sorted(directory.glob("*.o"))
+    sources = sorted(RUNTIME.glob("*.c"))
 
+    def make(scratch: Path) -> None:
+        commands = [
+            [*compiler(), *build.flags, "-c", "-o", f"{scratch}/{source.stem}.o", str(source)] for source in sources
+        ]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(_run, commands))
 
-def _publish(made: Path, target: Path) -> None:
-    """Move what was made into the cache; somebody else may have been faster."""
-    staging = Path(tempfile.mkdtemp(dir=target.parent))
-    for path in made.iterdir():
-        shutil.move(path, staging / path.name)
-    try:
-        staging.rename(target)
-    except OSError:
-        shutil.rmtree(staging)
-        if not target.is_dir():
-            raise
+    names = [f"{source.stem}.o" for source in sources]
+    directory = _cached(f"runtime-{_key(build)}", names, make)
+    return [directory / name for name in names]
 
 
 def compile_program(source: str, build: Build, keep: Path | None = None) -> Path:
@@ -140,14 +148,63 @@ def compile_program(source: str, build: Build, keep: Path | None = None) -> Path
     if keep is not None:
         keep.mkdir(parents=True, exist_ok=True)
         (keep / "program.c").write_text(source)
-    directory = cache_directory() / f"program-{_key(build, source)}"
-    library = directory / "program.so"
-    if not library.exists():
-        with tempfile.TemporaryDirectory(dir=cache_directory()) as scratch:
-            program = Path(scratch) / "program.c"
-            program.write_text(source)
-            objects = [str(path) for path in runtime_objects(build)]
-            _run([*compiler(), *build.flags, "-shared", "-I", str(RUNTIME), "-o", f"{scratch}/program.so", *objects,
-                  str(program)])  # fmt: skip
-            _publish(Path(scratch), directory)
-    return library
+
+    def make(scratch: Path) -> None:
+        program = scratch / "program.c"
+        program.write_text(source)
+        objects = [str(path) for path in runtime_objects(build)]
+        _run([*compiler(), *build.flags, "-shared", "-I", str(RUNTIME), "-o", f"{scratch}/program.so", *objects,
+              str(program)])  # fmt: skip
+
+    return _cached(f"program-{_key(build, source)}", ["program.so"], make) / "program.so"
+
+
+_DIGESTS = "SHA256"
+
+
+def _cached(name: str, files: Sequence[str], make: Callable[[Path], None]) -> Path:
+    """The directory ``name`` of the cache with ``files`` as ``make`` wrote them; made anew where one is missing or
+    damaged (a full disk, a crash), as a library that is cut short kills the process that runs it."""
+    entry = cache_directory() / name
+    if _intact(entry, files):
+        return entry
+    try:
+        scratch = Path(tempfile.mkdtemp(prefix="tmp", dir=entry.parent))
+    except OSError as error:
+        raise _unwritable(entry.parent, error) from error
+    try:
+        make(scratch)
+        (scratch / _DIGESTS).write_text(_digests(scratch, files))
+        _publish(scratch, entry, files)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    return entry
+
+
+def _digests(directory: Path, files: Sequence[str]) -> str:
+    return "".join(f"{hashlib.sha256((directory / name).read_bytes()).hexdigest()}  {name}\n" for name in files)
+
+
+def _intact(entry: Path, files: Sequence[str]) -> bool:
+    try:
+        return (entry / _DIGESTS).read_text() == _digests(entry, files)
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def _publish(made: Path, entry: Path, files: Sequence[str]) -> None:
+    """Give what was made its name in the cache; somebody else may have been faster.
+
+    A damaged entry is moved away first, not written over: somebody may have loaded it.
+    """
+    while True:
+        try:
+            made.rename(entry)
+            return
+        except OSError as error:
+            if error.errno not in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR):
+                raise _unwritable(entry.parent, error) from error
+        if _intact(entry, files):
+            return
+        with tempfile.TemporaryDirectory(prefix="tmp", dir=entry.parent) as away, suppress(FileNotFoundError):
+            entry.rename(Path(away) / entry.name)
