@@ -107,6 +107,19 @@ def test_what_does_not_start_is_one_line_and_exit_code_1(
     assert not socket_path.exists()
 
 
+def test_the_p4info_of_another_program_is_a_usage_error(programs: Path, socket_path: Path) -> None:
+    p4info = programs / "digests.p4info.txtpb"
+    command = [sys.executable, "-m", "softswitch", "run", str(programs / "l3_router.json"), "--p4info", str(p4info)]
+    command += ["--control", str(socket_path), "--grpc-server-addr", "127.0.0.1:0", "-L", "off"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"softswitch: --p4info {p4info}: the P4Info is of another program: none of its digests "
+        "(report_t, learn_t) is in the program, whose digests are none\n"
+    )
+    assert not socket_path.exists()
+
+
 def until(happened: Callable[[], bool]) -> None:
     """Waits for what the switch counts."""
     end = time.monotonic() + PATIENCE_S

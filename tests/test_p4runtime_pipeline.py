@@ -282,3 +282,17 @@ def test_a_program_from_files_is_there_from_the_start(bench: Bench) -> None:
 def test_capabilities_tell_the_version(bench: Bench) -> None:
     answer = bench.controller.stub.Capabilities(p4r.CapabilitiesRequest())
     assert answer.p4runtime_api_version == "1.4.1"
+
+
+def test_the_p4info_of_another_program_is_refused(bench: Bench, programs: Path) -> None:
+    config = bench.program.config()
+    config.p4info.CopyFrom(Program.load(programs, "stateful").p4info)
+    names = ", ".join(table.preamble.name for table in config.p4info.tables)
+    with pytest.raises(Failure) as failure:
+        bench.controller.set_pipeline(config)
+    assert failure.value.code == "INVALID_ARGUMENT"
+    assert failure.value.message.startswith(
+        f"the P4Info is of another program: none of its tables ({names}) is in the program, "
+        "whose tables are RouterIngress."
+    )
+    assert bench.target.devices == []

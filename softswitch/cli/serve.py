@@ -16,9 +16,10 @@ from softswitch.control import ControlServer
 from softswitch.device import DeviceError
 from softswitch.json_node import ProgramError
 from softswitch.p4runtime import ConfigError, P4Error, Server, ServerConfig, TargetError
+from softswitch.p4runtime.p4info import OtherProgram
 from softswitch.switch import Switch, SwitchConfig
 
-from .errors import CommandError
+from .errors import CommandError, UsageError
 from .programs import load_program
 from .run_config import RunConfig
 
@@ -106,6 +107,8 @@ def _load(switch: Switch, server: Server, program: Path, p4info: Path | None) ->
             switch.activate(switch.build(load_program(program)))
         else:
             server.load(_read_p4info(p4info), program.read_bytes())
+    except OtherProgram as error:
+        raise UsageError(f"--p4info {p4info}: {error}") from error
     except (P4Error, ProgramError, TargetError) as error:
         raise CommandError(f"{program}: {error}") from error
 

@@ -6,7 +6,7 @@ Ids are P4Info's, names are those of the P4 program (the same in P4Info and BMv2
 from __future__ import annotations
 
 import logging
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol, TypeVar
@@ -15,9 +15,16 @@ from finsy.proto import p4i, p4t
 
 from softswitch import model
 from softswitch.p4runtime import values
-from softswitch.p4runtime.errors import invalid
+from softswitch.p4runtime.errors import Code, P4Error, invalid
 
 _LOG = logging.getLogger(__name__)
+
+
+class OtherProgram(P4Error):
+    """A P4Info and a program that do not belong together."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(Code.INVALID_ARGUMENT, message)
 
 
 class Match(Enum):
@@ -166,6 +173,7 @@ class P4Index:
 
 def build(p4info: p4i.P4Info, program: model.Program) -> P4Index:
     """Index ``p4info``. Raises P4Error INVALID_ARGUMENT where it does not describe ``program``."""
+    _check_same_program(p4info, program)
     widths = {a.name: tuple(p.width for p in a.params) for a in program.actions.values()}
     actions = {a.preamble.id: _action(p4info, a, widths) for a in p4info.actions if a.preamble.name in widths}
     direct_counters = {c.preamble.id: _array(c, table=c.direct_table_id) for c in p4info.direct_counters}
@@ -215,6 +223,32 @@ def build(p4info: p4i.P4Info, program: model.Program) -> P4Index:
         },
         headers={h.preamble.name: _packet_header(p4info, h, program) for h in p4info.controller_packet_metadata},
     )
+
+
+def _check_same_program(p4info: p4i.P4Info, program: model.Program) -> None:
+    """Refuse the P4Info of another program: of the first kind of objects that it has, none is in this one.
+
+    One that is there is enough, as the compiler removes what cannot be reached from the program, but not from P4Info.
+    """
+    digests, actions = ({item.name for item in items.values()} for items in (program.digests, program.actions))
+    kinds: Sequence[tuple[str, Iterable[_WithPreamble], Iterable[str]]] = (
+        ("tables", p4info.tables, program.tables),
+        ("counters", p4info.counters, program.counters),
+        ("meters", p4info.meters, program.meters),
+        ("registers", p4info.registers, program.registers),
+        ("value sets", p4info.value_sets, program.value_sets),
+        ("digests", p4info.digests, digests),
+        ("actions", p4info.actions, actions),
+    )
+    for kind, described, present in kinds:
+        names = [item.preamble.name for item in described]
+        if names:
+            if set(names).isdisjoint(present):
+                raise OtherProgram(
+                    f"the P4Info is of another program: none of its {kind} ({', '.join(names)}) is in the program, "
+                    f"whose {kind} are {', '.join(sorted(present)) or 'none'}"
+                )
+            return
 
 
 class _WithPreamble(Protocol):
