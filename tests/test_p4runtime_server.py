@@ -33,6 +33,7 @@ def pem(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
         openssl("req", *curve, "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name}")
         signing = ("-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2", "-extfile", "san")
         openssl("x509", "-req", "-in", f"{name}.csr", "-out", f"{name}.pem", *signing)
+    openssl("ec", "-in", "server.key", "-aes128", "-passout", "pass:word", "-out", "locked.key")
     return lambda name: folder / name
 
 
@@ -59,6 +60,26 @@ def test_tls_with_and_without_client_certificates(pem: Callable[[str], Path]) ->
                 assert _arbitrate(port, anonymous).status.code == 0
         finally:
             server.stop()
+
+
+@pytest.mark.parametrize(
+    ("cert", "key", "authority", "flag"),
+    [
+        ("server.pem", "client.key", "ca.pem", "--grpc-server-cert"),
+        ("server.key", "server.pem", "ca.pem", "--grpc-server-cert"),
+        ("server.pem", "locked.key", "ca.pem", "--grpc-server-cert"),
+        ("san", "san", "ca.pem", "--grpc-server-cert"),
+        ("server.pem", "server.key", "san", "--grpc-server-cacert"),
+        ("server.pem", "server.key", "ca.key", "--grpc-server-cacert"),
+    ],
+)
+def test_tls_files_that_are_something_else_are_named(
+    pem: Callable[[str], Path], cert: str, key: str, authority: str, flag: str
+) -> None:
+    with pytest.raises(ConfigError) as refused:
+        Tls(pem(cert), pem(key), pem(authority)).credentials()
+    bad = pem(cert if flag == "--grpc-server-cert" else authority)
+    assert str(refused.value).startswith(f"{flag} {bad} ")
 
 
 def test_tls_files_are_checked(tmp_path: Path, pem: Callable[[str], Path]) -> None:

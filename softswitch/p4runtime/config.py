@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,7 +33,30 @@ class Tls:
             raise ConfigError("--grpc-server-with-client-auth needs --grpc-server-cacert, to verify clients with")
         pair = (_read(self.key, "--grpc-server-key"), _read(self.cert, "--grpc-server-cert"))
         authority = None if self.cacert is None else _read(self.cacert, "--grpc-server-cacert")
+        self._check()
         return grpc.ssl_server_credentials([pair], authority, self.client_auth)
+
+    def _check(self) -> None:
+        """gRPC says of a bad file only that it cannot listen."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        try:
+            context.load_cert_chain(self.cert, self.key, password=lambda: "")  # gRPC takes none, and nobody is asked
+        except (ssl.SSLError, ValueError) as error:
+            raise ConfigError(
+                f"--grpc-server-cert {self.cert} and --grpc-server-key {self.key} must be a certificate and its key "
+                f"without a password, in PEM: {_reason(error)}"
+            ) from error
+        if self.cacert is not None:
+            try:
+                context.load_verify_locations(self.cacert)
+            except ssl.SSLError as error:
+                raise ConfigError(
+                    f"--grpc-server-cacert {self.cacert} must have certificates in PEM: {_reason(error)}"
+                ) from error
+
+
+def _reason(error: Exception) -> str:
+    return str(getattr(error, "reason", None) or error)
 
 
 def _read(path: Path, flag: str) -> bytes:
