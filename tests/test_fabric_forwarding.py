@@ -49,6 +49,7 @@ def test_an_ipv6_packet_is_routed(switch: f.Fabric) -> None:
         (p.ipv4(ttl=1), p.TTL),
         (p.ipv4(ttl=0), p.TTL),
         (p.ipv6(hop_limit=1), p.TTL),
+        (p.ipv6(hop_limit=0), p.TTL),
         (p.ipv4(dst="10.2.0.1"), p.NO_ROUTE),
         (p.ipv6(dst="fd00:2::1"), p.NO_ROUTE),
         (p.ipv4(mac=0x020000000999), p.NOT_OUR_MAC),
