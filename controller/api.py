@@ -106,7 +106,7 @@ class Api:
 
     async def _diff_of(self, name: str) -> list[str]:
         change = await self.controller.sessions[name].difference(self.controller.desired[name])
-        return [str(update) for update in change.updates()]
+        return report.updates(change)
 
     async def apply(self, _: dict[str, Any]) -> Any:
         """Read every device back and write what differs."""
@@ -117,7 +117,7 @@ class Api:
         change = await self.controller.sessions[name].reconcile(desired)
         self.controller.holds[name] = desired
         self.controller.nudge()
-        return [str(update) for update in change.updates()]
+        return report.updates(change)
 
     async def _each(self, what: Callable[[str], Awaitable[list[str]]]) -> dict[str, Any]:
         """The answers of all devices; one that fails says why."""

@@ -11,6 +11,7 @@ from typing import Any
 import finsy as fy
 from finsy.grpcutil import GRPCStatusCode
 
+from controller import report
 from controller.device import DeviceSession, Notice, NotPrimary, SessionState, reason_of
 from controller.entities import Entity
 from controller.events import EventLog
@@ -39,8 +40,9 @@ class Installed:
     def answer(self) -> dict[str, Any]:
         """The differences, as the controller's socket answers ``diff``."""
         updates = {
-            name: [str(update) for update in difference(self.desired[name], held).updates()]
-            for name, held in self.entities.items()
+            name: report.updates(difference(desired, self.entities[name]))
+            for name, desired in self.desired.items()
+            if name in self.entities
         }
         return {"updates": updates, "errors": self.errors}
 

@@ -9,6 +9,8 @@ from controller.device import SessionState
 from controller.health import DeviceState, LinkState, PlaneState
 from controller.model import PortRef
 from controller.react import Controller
+from controller.reconcile import Difference, batches
+from controller.tables import rank
 from controller.telemetry import Snapshot
 
 
@@ -196,3 +198,8 @@ def flat(snapshot: Snapshot) -> dict[str, list[int]]:
     names |= {f"port {port} queue {queue} {name}": count for (name, port, queue), count in snapshot.queues.items()}
     names |= {f"drops {reason}": count for reason, count in snapshot.drops.items()}
     return {name: list(count) for name, count in sorted(names.items())}
+
+
+def updates(change: Difference) -> list[str]:
+    """What would be written, in the order of writing."""
+    return [str(update) for batch in batches(change, rank) for update in batch]

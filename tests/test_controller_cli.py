@@ -153,10 +153,14 @@ def test_a_command_that_makes_no_sense_is_refused(cli: Cli) -> None:
 def test_up_once_installs_and_ends_and_the_second_time_nothing_differs(cli: Cli, fabric: Fabric) -> None:
     updates = cli.json("up", "--dry-run", code=4)["updates"]  # the devices have no pipeline, and it gives them none
     assert [sum(map(len, updates.values())), {line[0] for lines in updates.values() for line in lines}] == [136, {"+"}]
+    kinds = [line.partition("[")[0] for line in updates["p1"]]
+    assert (kinds[-2:], kinds.index("+ group") < kinds.index("+ route_ipv4")) == (["+ port"] * 2, True), "as written"
     assert [node.native for node in fabric.nodes.values()] == [None] * 4
     assert cli("up", "--once") == "single-tier is under control: 4 devices, 4 links, 136 entries\n"
-    assert cli.json("up", "--dry-run") == {"updates": {"p1": [], "p2": [], "nic1": [], "nic2": []}, "errors": {}}
-    assert cli.json("diff") == {"updates": {"p1": [], "p2": [], "nic1": [], "nic2": []}, "errors": {}}
+    for words in (["up", "--dry-run"], ["diff"]):
+        answer = cli.json(*words)
+        assert answer == {"updates": {"p1": [], "p2": [], "nic1": [], "nic2": []}, "errors": {}}
+        assert list(answer["updates"]) == ["p1", "p2", "nic1", "nic2"], "in the order of the intent file"
     assert cli("verify") == "2 pairs of hosts reach each other by every plane that is well\n"
 
 
