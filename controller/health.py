@@ -20,7 +20,9 @@ from controller.paths import FabricView
 UNKNOWN, UP, DEGRADED, DOWN, PROBATION = range(5)  # link_state_t
 STATE_NAMES = ("unknown", "up", "degraded", "down", "probation")
 MISCABLED = 3  # of link_reason_t
-REASONS = ("", "heard again", "heartbeats missed", "miscabled", "loss", "clean", "the neighbour's view changed")
+REASONS = ("", "heard again", "heartbeats missed", "miscabled", "loss", "clean", "the neighbour's view changed",
+           "packets arrive")  # fmt: skip
+COUNTED = 7  # none of the data plane's: packets arrive, by its counters
 
 
 class LinkState(StrEnum):
@@ -157,7 +159,7 @@ class HealthTracker:
         report = record.ends[end]
         recovered = report.restored and report.state == DOWN and report.reason != MISCABLED
         if recovered or report.state == UNKNOWN:
-            self._report(end, EndReport(state=UP, reason=1, rx_state=UP, neighbor_rx_state=UP))
+            self._report(end, EndReport(state=UP, reason=COUNTED, rx_state=UP, neighbor_rx_state=UP))
 
     def on_session(self, notice: SessionUp | SessionDown) -> None:
         """A session came, changed or went."""

@@ -366,6 +366,8 @@ def test_links_that_were_well_before_the_controller_started_are_shown_as_well(si
             while any(record.state is not LinkState.UP for record in again.tracker.links.values()):
                 await beat(single, 1)
             assert writes(again) == []
+            record = again.tracker.links["nic1:2-p1:1"]
+            assert again.tracker.evidence(record) == "nic1:2 says up (packets arrive); p1:1 says up (packets arrive)"
 
     run(body)
 
