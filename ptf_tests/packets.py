@@ -97,6 +97,12 @@ def ipv6(
     return mac.to_bytes(6, "big") + bytes.fromhex("0200000000aa86dd") + head + udp
 
 
+def as_tcp(packet: bytes) -> bytes:
+    """The IPv4 packet with TCP's protocol number, and the checksum that belongs to it."""
+    head = packet[14:23] + bytes([6, 0, 0]) + packet[26:34]
+    return packet[:14] + head[:10] + checksum(head).to_bytes(2, "big") + head[12:] + packet[34:]
+
+
 def nd(kind: int, src: str, dst: str, target: str, flags: int, option: bytes, dst_mac: int, src_mac: int) -> bytes:
     """A neighbor solicitation (135) or advertisement (136)."""
     addresses = ipaddress.IPv6Address(src).packed + ipaddress.IPv6Address(dst).packed

@@ -86,6 +86,10 @@ class Fabric:
         """Packets."""
         return self.device.counter(self.names[name], index)[0]
 
+    def drops(self) -> dict[int, int]:
+        """Packets by reason, reasons without any left out."""
+        return {reason: count for reason in range(32) if (count := self.counter("drops", reason))}
+
     def register(self, name: str, index: int) -> int:
         return self.device.register(self.names[name], index)
 

@@ -21,15 +21,10 @@ def switch() -> Iterator[f.Fabric]:
     made.close()
 
 
-def drops(switch: f.Fabric) -> dict[int, int]:
-    """Packets by reason, reasons without any left out."""
-    return {reason: count for reason in range(32) if (count := switch.counter("drops", reason))}
-
-
 def test_an_ipv4_packet_is_routed_and_its_checksum_is_right(switch: f.Fabric) -> None:
     [out] = switch.send(1, p.ipv4(ttl=64), 0)
     assert (out.port, out.data) == (2, p.routed(p.ipv4(ttl=63), 2))
-    assert drops(switch) == {}
+    assert switch.drops() == {}
 
 
 def test_an_ipv4_packet_with_options_is_routed_and_its_checksum_is_right(switch: f.Fabric) -> None:
@@ -65,7 +60,7 @@ def test_an_ipv6_packet_is_routed(switch: f.Fabric) -> None:
 )
 def test_what_is_not_forwarded_is_dropped_and_counted_by_reason(switch: f.Fabric, packet: bytes, reason: int) -> None:
     assert switch.send(1, packet, 0) == []
-    assert drops(switch) == {reason: 1}
+    assert switch.drops() == {reason: 1}
 
 
 def test_entries_that_lead_nowhere_drop_and_count(switch: f.Fabric) -> None:
@@ -75,7 +70,7 @@ def test_entries_that_lead_nowhere_drop_and_count(switch: f.Fabric) -> None:
     switch.route("10.6.0.0/16", 6, [5], watched=[5])
     for third in (3, 4, 5, 6):
         assert switch.send(1, p.ipv4(dst=f"10.{third}.0.1"), 0) == []
-    assert drops(switch) == {p.NO_GROUP: 1, p.ROUTE_DISCARD: 1, p.NO_MEMBER: 2}
+    assert switch.drops() == {p.NO_GROUP: 1, p.ROUTE_DISCARD: 1, p.NO_MEMBER: 2}
 
 
 def test_a_port_without_an_entry_takes_nothing() -> None:
@@ -83,7 +78,7 @@ def test_a_port_without_an_entry_takes_nothing() -> None:
     switch.basics(ports=[2])
     switch.route("10.1.0.0/16", 1, [2])
     assert switch.send(1, p.ipv4(), 0) == []
-    assert drops(switch) == {p.PORT_UNUSED: 1}
+    assert switch.drops() == {p.PORT_UNUSED: 1}
 
 
 def test_a_host_port_takes_only_its_own_source_addresses(switch: f.Fabric) -> None:
@@ -94,7 +89,7 @@ def test_a_host_port_takes_only_its_own_source_addresses(switch: f.Fabric) -> No
     assert len(switch.send(1, p.ipv6(src="fd00::1"), 0)) == 1
     assert switch.send(1, p.ipv4(src="10.0.0.2"), 0) == []
     assert switch.send(1, p.ipv6(src="fd00::2"), 0) == []
-    assert drops(switch) == {p.SOURCE_GUARD: 2}
+    assert switch.drops() == {p.SOURCE_GUARD: 2}
     assert len(switch.send(2, p.ipv4(src="10.0.0.2"), 0)) == 1  # a fabric port
 
 
@@ -105,7 +100,7 @@ def test_the_access_list_denies_and_punts(switch: f.Fabric) -> None:
     switch.send(1, p.ipv4(dport=53), 0)
     switch.drain()
     assert switch.packets_in == [bytes([0, 0b1_0000001]) + p.ipv4(dport=53)]
-    assert drops(switch) == {p.ACL: 1}
+    assert switch.drops() == {p.ACL: 1}
 
 
 def test_packets_to_the_controller_are_metered(switch: f.Fabric) -> None:
@@ -115,7 +110,7 @@ def test_packets_to_the_controller_are_metered(switch: f.Fabric) -> None:
         switch.send(1, p.ipv4(dport=53), 0)
     switch.drain()
     assert len(switch.packets_in) == 3
-    assert drops(switch) == {p.PUNT_RATE: 7}
+    assert switch.drops() == {p.PUNT_RATE: 7}
 
 
 def test_a_packet_from_the_controller_leaves_by_the_port_it_names(switch: f.Fabric) -> None:

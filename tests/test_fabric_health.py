@@ -305,6 +305,12 @@ def test_a_neighbor_that_starts_anew_is_no_loss(net: f.Network) -> None:
     assert changes(net, B) == []
 
 
+def test_a_link_whose_neighbor_does_not_know_yet_is_in_probation(net: f.Network) -> None:
+    bring_up(net)
+    net.send(A, PORT_A, p.heartbeat(B, PORT_B, 1, 1, p.UNKNOWN))
+    assert states(net) == (p.PROBATION, p.UP)
+
+
 def test_counts_wrap_without_a_loss(net: f.Network) -> None:
     for switch, port in ((A, PORT_A), (B, PORT_B)):
         device = net.switches[switch]

@@ -15,7 +15,9 @@ PLANES = (1, 2, 3)  # device ids of the plane switches, each the NICs' plane por
 NICS = (11, 12)
 HOST_PORT = 1
 GATEWAY_MAC, HOST_MAC, NIC_MAC = 0x0200000000FE, 0x0200000001AA, 0x0200000003E9
-ADDRESS = {11: ("10.0.1.2", "fd00:0:0:1::2"), 12: ("10.0.2.2", "fd00:0:0:2::2")}
+PLANE_PORTS = (2, 3, 4)
+IPV4, IPV6 = "10.0.1.2", "fd00:0:0:1::2"
+ADDRESS = {11: (IPV4, IPV6), 12: ("10.0.2.2", "fd00:0:0:2::2")}
 NETS = {11: ("10.0.1.0/24", "fd00:0:0:1::/64"), 12: ("10.0.2.0/24", "fd00:0:0:2::/64")}
 
 
@@ -83,6 +85,16 @@ def net() -> Iterator[f.Network]:
         switch.close()
 
 
+@pytest.fixture
+def nic() -> Iterator[f.Fabric]:
+    """NIC 11 alone; nobody watches its planes."""
+    made = make_nic(11)
+    for group in (1, 2):
+        made.group(group, PLANE_PORTS)
+    yield made
+    made.close()
+
+
 def talk(net: f.Network, count: int) -> int:
     """Each host sends ``count`` packets of either IP version to the other; how many arrive."""
     net.arrived.clear()
@@ -144,3 +156,77 @@ def test_a_drained_plane_carries_nothing(net: f.Network) -> None:
         )  # fmt: skip
     assert talk(net, 30) == 120
     assert sent_by_plane(net) == {1: 0, 2: 60, 3: 60}
+
+
+def broken(packet: bytes) -> bytes:
+    """The IPv4 packet with a wrong checksum."""
+    return packet[:24] + bytes([packet[24] ^ 0xFF]) + packet[25:]
+
+
+def without_ip(mac: int) -> bytes:
+    return mac.to_bytes(6, "big") + HOST_MAC.to_bytes(6, "big") + b"\x12\x34" + bytes(46)
+
+
+@pytest.mark.parametrize(
+    ("packet", "reason"),
+    [
+        (p.ipv4(src="10.0.1.3", mac=GATEWAY_MAC), p.SOURCE_GUARD),
+        (p.ipv4(src="10.0.1.3", dst=IPV4, mac=GATEWAY_MAC), p.SOURCE_GUARD),
+        (p.ipv6(src="fd00:0:0:1::3", mac=GATEWAY_MAC), p.SOURCE_GUARD),
+        (p.ipv6(src="fd00:0:0:1::3", dst=IPV6, mac=GATEWAY_MAC), p.SOURCE_GUARD),
+        (p.ipv4(src=IPV4, mac=0x0200000000FD), p.NOT_OUR_MAC),
+        (broken(p.ipv4(src=IPV4, mac=GATEWAY_MAC)), p.BAD_CHECKSUM),
+        (p.ipv4(src=IPV4, mac=GATEWAY_MAC)[:30], p.PARSER_ERROR),
+        (without_ip(GATEWAY_MAC), p.NOT_IP),
+    ],
+    ids=lambda value: str(value) if isinstance(value, int) else "",
+)
+def test_only_the_hosts_own_addresses_leave(nic: f.Fabric, packet: bytes, reason: int) -> None:
+    assert nic.send(HOST_PORT, packet, 0) == []
+    assert nic.drops() == {reason: 1}
+
+
+@pytest.mark.parametrize(
+    ("packet", "reason"),
+    [
+        (p.ipv4(dst="10.0.1.3", mac=NIC_MAC), p.NOT_FOR_HOST),
+        (p.ipv4(src=IPV4, dst="10.0.1.3", mac=NIC_MAC), p.NOT_FOR_HOST),
+        (p.ipv6(dst="fd00:0:0:1::3", mac=NIC_MAC), p.NOT_FOR_HOST),
+        (p.ipv6(src=IPV6, dst="fd00:0:0:1::3", mac=NIC_MAC), p.NOT_FOR_HOST),
+        (p.ipv4(dst=IPV4, mac=0x0200000000FD), p.NOT_OUR_MAC),
+        (broken(p.ipv4(dst=IPV4, mac=NIC_MAC)), p.BAD_CHECKSUM),
+        (p.ipv4(dst=IPV4, mac=NIC_MAC)[:30], p.PARSER_ERROR),
+        (without_ip(NIC_MAC), p.NOT_IP),
+    ],
+    ids=lambda value: str(value) if isinstance(value, int) else "",
+)
+def test_only_packets_for_the_host_reach_it(nic: f.Fabric, packet: bytes, reason: int) -> None:
+    assert nic.send(PLANE_PORTS[0], packet, 0) == []
+    assert nic.drops() == {reason: 1}
+
+
+def test_udp_is_sprayed_and_everything_else_keeps_to_one_plane_a_flow(nic: f.Fabric) -> None:
+    def planes(packets: list[bytes]) -> list[int]:
+        return [out.port for packet in packets for out in nic.send(HOST_PORT, packet, 0)]
+
+    udp = p.ipv4(src=IPV4, mac=GATEWAY_MAC)
+    assert Counter(planes([udp] * 9)) == dict.fromkeys(PLANE_PORTS, 3)
+    assert len(set(planes([p.as_tcp(udp)] * 9))) == 1
+    flows = [p.as_tcp(p.ipv4(src=IPV4, sport=41_000 + flow, mac=GATEWAY_MAC)) for flow in range(40)]
+    assert set(planes(flows)) == set(PLANE_PORTS)
+
+
+def test_the_host_is_answered_for_its_neighbors_and_nobody_else_is(nic: f.Fabric) -> None:
+    nic.add("answer_ipv4", {"target_addr": Lpm(f.number("10.0.0.0"), 8)}, "answer", GATEWAY_MAC)
+    nic.add("answer_ipv6", {"target_addr": Lpm(f.number("fd00::"), 16)}, "answer", GATEWAY_MAC)
+    fixed = b"\xff" * 6 + HOST_MAC.to_bytes(6, "big") + bytes.fromhex("0806000108000604")
+    asks = fixed + b"\0\1" + HOST_MAC.to_bytes(6, "big") + f.number(IPV4).to_bytes(4, "big") + bytes(6)
+    arp = asks + bytes([10, 0, 1, 1])
+    nd = p.nd(135, IPV6, "ff02::1:ff00:1", "fd00:0:0:1::1", 0, b"", 0x3333FF000001, HOST_MAC)
+    reply = arp[:20] + b"\0\2" + arp[22:]
+    from_afar = nd[:21] + bytes([254]) + nd[22:]
+    for port, packet, answers in (
+        (HOST_PORT, arp, 1), (HOST_PORT, nd, 1), (HOST_PORT, reply, 0), (HOST_PORT, from_afar, 0),
+        (PLANE_PORTS[0], arp, 0), (PLANE_PORTS[0], nd, 0),
+    ):  # fmt: skip
+        assert [out.port for out in nic.send(port, packet, 0)] == [HOST_PORT] * answers

@@ -12,7 +12,6 @@ HOST_PORT, PLANES = 1, (2, 3, 4)
 HOST_MAC, GATEWAY_MAC, NIC_MAC = 0x0200000001AA, 0x0200000000FE, 0x0200000003E9
 HOST_IPV4, HOST_IPV6 = "10.0.1.2", "fd00:0:0:1::2"
 UDP_GROUP, FLOW_GROUP = 1, 2
-TCP = 6
 
 
 def mac(address: int) -> bytes:
@@ -72,12 +71,6 @@ class Nic(base.LinkTest):
         return ports
 
 
-def as_tcp(packet: bytes) -> bytes:
-    """The IPv4 packet with another protocol number, and the checksum that belongs to it."""
-    head = packet[14:23] + bytes([TCP, 0, 0]) + packet[26:34]
-    return packet[:14] + head[:10] + p.checksum(head).to_bytes(2, "big") + head[12:] + packet[34:]
-
-
 class UdpIsSprayedOverThePlanes(Nic):
     def runTest(self) -> None:
         self.assertEqual(Counter(self.planes_of([self.from_host()] * 9)), dict.fromkeys(PLANES, 3))
@@ -91,8 +84,8 @@ class Ipv6IsSprayedToo(Nic):
 
 class EverythingElseKeepsToOnePlaneAFlow(Nic):
     def runTest(self) -> None:
-        self.assertEqual(len(set(self.planes_of([as_tcp(self.from_host())] * 6))), 1)
-        flows = [as_tcp(self.from_host(sport=41_000 + flow)) for flow in range(40)]
+        self.assertEqual(len(set(self.planes_of([p.as_tcp(self.from_host())] * 6))), 1)
+        flows = [p.as_tcp(self.from_host(sport=41_000 + flow)) for flow in range(40)]
         first = self.planes_of(flows)
         self.assertEqual(set(first), set(PLANES))
         self.assertEqual(self.planes_of(flows), first)
@@ -107,7 +100,7 @@ class APlaneThatIsDownCarriesNothing(Nic):
     def runTest(self) -> None:
         self.silence(3)
         self.assertEqual(Counter(self.planes_of([self.from_host()] * 6)), {2: 3, 4: 3})
-        self.assertNotIn(3, self.planes_of([as_tcp(self.from_host(sport=41_000 + flow)) for flow in range(20)]))
+        self.assertNotIn(3, self.planes_of([p.as_tcp(self.from_host(sport=41_000 + flow)) for flow in range(20)]))
 
 
 class ADrainedPlaneCarriesNothingNewAndStillReceives(Nic):
