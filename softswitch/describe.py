@@ -5,6 +5,7 @@ Widths are bits, sizes are entries or cells unless a name says otherwise.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from softswitch.model import Call, HeaderType, Program, Table
@@ -67,8 +68,11 @@ def _table(program: Program, pipeline: str, table: Table) -> dict[str, Any]:
 
 
 def compiler_made(table: Table) -> bool:
-    """p4c wraps each piece of a control in a table without a key; nobody can write to those."""
-    return not table.key and table.name.startswith("tbl_")
+    """p4c wraps each piece of a control in a table without a key, and makes a table of each ``switch``; nobody can write to
+    those."""
+    return (not table.key and table.name.startswith("tbl_")) or re.fullmatch(
+        r"switch_\d+_table", table.name
+    ) is not None
 
 
 def _call(program: Program, call: Call) -> str:

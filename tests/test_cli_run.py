@@ -114,8 +114,10 @@ def test_the_p4info_of_another_program_is_a_usage_error(programs: Path, socket_p
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        f"softswitch: --p4info {p4info}: the P4Info is of another program: none of its digests "
-        "(report_t, learn_t) is in the program, whose digests are none\n"
+        f"softswitch: --p4info {p4info}: the P4Info is of another program; in P4Info alone: digest report_t, "
+        "digest learn_t; in the program alone: table RouterIngress.acl, table RouterIngress.route_ipv4, "
+        "table RouterIngress.route_ipv6, table RouterIngress.neighbour, table RouterIngress.router_port, "
+        "action RouterIngress.acl_deny, action RouterIngress.acl_permit, action RouterIngress.acl_punt and 6 more\n"
     )
     assert not socket_path.exists()
 

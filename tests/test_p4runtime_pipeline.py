@@ -287,12 +287,41 @@ def test_capabilities_tell_the_version(bench: Bench) -> None:
 def test_the_p4info_of_another_program_is_refused(bench: Bench, programs: Path) -> None:
     config = bench.program.config()
     config.p4info.CopyFrom(Program.load(programs, "stateful").p4info)
-    names = ", ".join(table.preamble.name for table in config.p4info.tables)
     with pytest.raises(Failure) as failure:
         bench.controller.set_pipeline(config)
-    assert failure.value.code == "INVALID_ARGUMENT"
-    assert failure.value.message.startswith(
-        f"the P4Info is of another program: none of its tables ({names}) is in the program, "
-        "whose tables are RouterIngress."
+    assert failure.value == Failure(
+        "INVALID_ARGUMENT",
+        "the P4Info is of another program; in P4Info alone: table StatefulIngress.counted, "
+        "table StatefulIngress.policed, action NoAction, action StatefulIngress.registers.read_all, "
+        "action StatefulIngress.registers.write_all, action StatefulIngress.registers.add_all, "
+        "action StatefulIngress.count_entry, action StatefulIngress.pass_entry and 19 more; in the program alone: "
+        "table RouterIngress.acl, table RouterIngress.route_ipv4, table RouterIngress.route_ipv6, "
+        "table RouterIngress.neighbour, table RouterIngress.router_port, action RouterIngress.acl_deny, "
+        "action RouterIngress.acl_permit, action RouterIngress.acl_punt and 6 more",
     )
     assert bench.target.devices == []
+
+
+@pytest.mark.parametrize(
+    ("field", "kind"), [("tables", "table"), ("actions", "action"), ("direct_counters", "counter")]
+)
+def test_a_p4info_with_one_other_name_is_refused(bench: Bench, field: str, kind: str) -> None:
+    config = bench.program.config()
+    described = getattr(config.p4info, field)[0].preamble
+    old, described.name = described.name, f"{described.name}_v2"
+    with pytest.raises(Failure) as failure:
+        bench.controller.set_pipeline(config)
+    assert failure.value.message == (
+        f"the P4Info is of another program; in P4Info alone: {kind} {old}_v2; in the program alone: {kind} {old}"
+    )
+
+
+def test_a_p4info_may_describe_what_the_compiler_removed(bench: Bench) -> None:
+    config = bench.program.config()
+    removed = config.p4info.tables.add()
+    removed.CopyFrom(config.p4info.tables[0])
+    removed.preamble.id, removed.preamble.name = removed.preamble.id + 1000, "RouterIngress.unreachable"
+    bench.controller.set_pipeline(config)
+    with pytest.raises(Failure) as failure:
+        bench.controller.insert(table_entry=p4r.TableEntry(table_id=removed.preamble.id))
+    assert failure.value.details[0][1].startswith(f"unknown table id {removed.preamble.id}; ")

@@ -70,10 +70,14 @@ def unknown_id(kind: str, ident: int, valid: Iterable[Named]) -> P4Error:
     """INVALID_ARGUMENT that names the id and what would have been valid, for example
     ``unknown table id 7; valid: ingress.route (33574068)``."""
     choices = [f"{item.name} ({item.id})" for item in valid]
-    shown = ", ".join(choices[:_SHOWN_CHOICES]) or "none"
-    if len(choices) > _SHOWN_CHOICES:
-        shown += f" and {len(choices) - _SHOWN_CHOICES} more"
-    return invalid(f"unknown {kind} id {ident}; valid: {shown}")
+    return invalid(f"unknown {kind} id {ident}; valid: {shortened(choices)}")
+
+
+def shortened(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
+    shown = ", ".join(names[:_SHOWN_CHOICES]) or "none"
+    more = len(names) - _SHOWN_CHOICES
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def code_number(code: grpc.StatusCode) -> int:

@@ -14,8 +14,9 @@ from typing import Protocol, TypeVar
 from finsy.proto import p4i, p4t
 
 from softswitch import model
+from softswitch.describe import compiler_made
 from softswitch.p4runtime import values
-from softswitch.p4runtime.errors import Code, P4Error, invalid
+from softswitch.p4runtime.errors import Code, P4Error, invalid, shortened
 
 _LOG = logging.getLogger(__name__)
 
@@ -226,29 +227,37 @@ def build(p4info: p4i.P4Info, program: model.Program) -> P4Index:
 
 
 def _check_same_program(p4info: p4i.P4Info, program: model.Program) -> None:
-    """Refuse the P4Info of another program: of the first kind of objects that it has, none is in this one.
+    """Refuse the P4Info of another program: some of its objects are not in this one, and either none of them is, or
+    this one has others.
 
-    One that is there is enough, as the compiler removes what cannot be reached from the program, but not from P4Info.
+    P4Info may have more than the program, as the compiler removes what cannot be reached from the program alone, and
+    less, as what is ``@hidden`` is not in P4Info.
     """
-    digests, actions = ({item.name for item in items.values()} for items in (program.digests, program.actions))
+    tables = [table for table in program.tables.values() if not compiler_made(table)]
+    called = {program.actions[ident].name for table in tables for ident in table.actions}
     kinds: Sequence[tuple[str, Iterable[_WithPreamble], Iterable[str]]] = (
-        ("tables", p4info.tables, program.tables),
-        ("counters", p4info.counters, program.counters),
-        ("meters", p4info.meters, program.meters),
-        ("registers", p4info.registers, program.registers),
-        ("value sets", p4info.value_sets, program.value_sets),
-        ("digests", p4info.digests, digests),
-        ("actions", p4info.actions, actions),
+        ("table", p4info.tables, (table.name for table in tables)),
+        ("action", p4info.actions, sorted({action.name for action in program.actions.values()})),
+        ("action profile", p4info.action_profiles, program.profiles),
+        ("counter", (*p4info.counters, *p4info.direct_counters), program.counters),
+        ("meter", (*p4info.meters, *p4info.direct_meters), program.meters),
+        ("register", p4info.registers, program.registers),
+        ("value set", p4info.value_sets, program.value_sets),
+        ("digest", p4info.digests, (digest.name for digest in program.digests.values())),
     )
-    for kind, described, present in kinds:
-        names = [item.preamble.name for item in described]
-        if names:
-            if set(names).isdisjoint(present):
-                raise OtherProgram(
-                    f"the P4Info is of another program: none of its {kind} ({', '.join(names)}) is in the program, "
-                    f"whose {kind} are {', '.join(sorted(present)) or 'none'}"
-                )
-            return
+    described = [(kind, item.preamble.name) for kind, items, _ in kinds for item in items]
+    present = [(kind, name) for kind, _, names in kinds for name in names]
+    strange = [f"{kind} {name}" for kind, name in described if (kind, name) not in present]
+    missing = [
+        f"{kind} {name}"
+        for kind, name in present
+        if (kind, name) not in described and (kind != "action" or name in called)
+    ]
+    if strange and (missing or len(strange) == len(described)):
+        raise OtherProgram(
+            f"the P4Info is of another program; in P4Info alone: {shortened(strange)}; "
+            f"in the program alone: {shortened(missing)}"
+        )
 
 
 class _WithPreamble(Protocol):
