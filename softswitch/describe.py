@@ -68,11 +68,11 @@ def _table(program: Program, pipeline: str, table: Table) -> dict[str, Any]:
 
 
 def compiler_made(table: Table) -> bool:
-    """p4c wraps each piece of a control in a table without a key, and makes a table of each ``switch``; nobody can write to
-    those."""
-    return (not table.key and table.name.startswith("tbl_")) or re.fullmatch(
-        r"switch_\d+_table", table.name
-    ) is not None
+    """p4c wraps each piece of a control in a table without a key, and makes a table of each ``switch`` over a value;
+    nobody can write to those."""
+    if table.name.startswith("tbl_"):
+        return not table.key
+    return re.fullmatch(r"switch_\d+_table", table.name) is not None
 
 
 def _call(program: Program, call: Call) -> str:
