@@ -289,6 +289,14 @@ def test_a_miscabled_link_is_told_and_never_used(net: f.Network) -> None:
     assert states(net) == (p.UP, p.UP)
 
 
+def test_every_stranger_is_told_once(net: f.Network) -> None:
+    net.switches[B].watch(PORT_B, B, 77, PORT_A)
+    for device in (A, A, 9, 9):
+        net.send(B, PORT_B, p.heartbeat(device, PORT_A, 1, 1))
+    told = [event.device for event in net.switches[B].drain() if event.reason == p.MISCABLED]
+    assert told == [A, 9]
+
+
 def test_the_wrong_port_of_the_right_neighbor_is_miscabled_too(net: f.Network) -> None:
     bring_up(net)
     net.switches[B].watch(PORT_B, B, A, PORT_A + 1)
