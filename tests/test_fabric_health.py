@@ -150,6 +150,17 @@ def test_a_link_recovers_only_through_probation(net: f.Network) -> None:
     assert [event.state for event in net.switches[A].events] == [p.DOWN, p.PROBATION, p.UP]
 
 
+def test_a_loss_in_probation_starts_it_anew(net: f.Network) -> None:
+    net.beat(count=PROBATION_LENGTH - 2)
+    net.losses[A, PORT_A] = everything
+    net.send(A, HOST_PORT, p.ipv4(src="10.1.0.1", dst="10.2.0.1"))
+    net.losses.clear()
+    lost = net.now
+    net.beat(count=2 * PROBATION_LENGTH)
+    [clean] = [event for event in net.switches[B].events if event.reason == p.CLEAN]
+    assert clean.time * 1000 - lost == PROBATION_LENGTH * f.INTERVAL
+
+
 def test_probation_doubles_with_every_flap_up_to_a_limit(net: f.Network) -> None:
     for switch in net.switches.values():
         switch.health(f.Health(probation=4, max_doublings=3))
