@@ -87,6 +87,16 @@ def test_interrupt_ends_it_cleanly_too(socket_path: Path) -> None:
     assert messages == [f"P4Runtime on {address}, device id 0"]
 
 
+def test_signals_at_once_after_the_start_end_it_cleanly(socket_path: Path) -> None:
+    """One that came just before the wait for it was lost, one time in six."""
+    for _ in range(8):
+        with running("--no-p4", "--control", str(socket_path), "--grpc-server-addr", "127.0.0.1:0") as (process, _):
+            process.send_signal(signal.SIGINT)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(PATIENCE_S) == 0
+        assert not socket_path.exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

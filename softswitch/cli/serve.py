@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import socket
-import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -31,10 +30,8 @@ def serve(config: RunConfig, *, as_json: bool) -> int:
 
     Raises CommandError, with nothing left running, where something does not start.
     """
-    stop = threading.Event()
     with ExitStack() as cleanup:
-        for number in _SIGNALS:
-            cleanup.callback(signal.signal, number, signal.signal(number, lambda *_: stop.set()))
+        signaled = cleanup.enter_context(_signals())
         _check_interfaces(config)
         switch = Switch(_switch_config(config))
         cleanup.callback(switch.close)
@@ -43,8 +40,24 @@ def serve(config: RunConfig, *, as_json: bool) -> int:
         control = ControlServer(switch, config.control)
         cleanup.callback(control.close)
         _announce(config, server.port, as_json)
-        stop.wait()
+        signaled.recv(1)
     return 0
+
+
+@contextmanager
+def _signals() -> Iterator[socket.socket]:
+    """A socket that has a byte for each signal, however early, late or close to another it comes."""
+    signaled, wakeup = socket.socketpair()
+    wakeup.setblocking(False)
+    with signaled, wakeup:
+        wakeup_fd = signal.set_wakeup_fd(wakeup.fileno(), warn_on_full_buffer=False)
+        handlers = [(number, signal.signal(number, lambda *_: None)) for number in _SIGNALS]
+        try:
+            yield signaled
+        finally:
+            for number, handler in handlers:
+                signal.signal(number, handler)
+            signal.set_wakeup_fd(wakeup_fd)
 
 
 @contextmanager
