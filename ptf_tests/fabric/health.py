@@ -91,6 +91,24 @@ class LossOfDataIsDegradedWithDirectionAndRate(Health):
         self.assertEqual(p.rx_state_of(self.tick(2)), p.DEGRADED)
 
 
+class TheLossOfAGrayLinkIsToldAnewAndThenOverTwoWindows(Health):
+    def runTest(self) -> None:
+        self.bring_up(2)
+        self.beat(2, lost=1)
+        # heartbeats, and the losses that are told then: degraded, three quarters, the end of a window, two windows
+        for beats, lost in ((4, 4), (5, 9), (5, 14), (5, 19), (20, 39)):
+            for _ in range(beats):
+                self.data(2, p.ipv4(dst="10.9.0.1"), count=17)  # twenty, as above
+                self.beat(2, lost=1)
+            self.expect_event(port=2, state=p.DEGRADED, reason=p.LOSS, lost=lost, expected=20 * lost)
+        for _ in range(20):
+            self.beat(2)
+        self.expect_event(port=2, state=p.DEGRADED, reason=p.LOSS, lost=20, expected=20 * 20 + 20 * 2)
+        for _ in range(20):
+            self.beat(2)
+        self.expect_event(port=2, state=p.PROBATION, old_state=p.DEGRADED, reason=p.CLEAN, lost=0)
+
+
 class LossThatTheNeighborSeesIsDegradedToo(Health):
     def runTest(self) -> None:
         self.bring_up(2)
@@ -124,6 +142,21 @@ class AMiscabledLinkIsToldOnceAndNeverUsed(Health):
         self.expect_use(False)
         self.beat(2)
         self.expect_event(port=2, state=p.PROBATION, reason=p.HEARD, device=2, device_port=2)
+
+
+class ProbationIsTwiceAsLongAfterAFailure(Health):
+    HEALTH = base.LinkTest.HEALTH | {"probation_max_doublings": 1}
+
+    def runTest(self) -> None:
+        for _ in range(1 + 2 * self.PROBATION):
+            self.beat(2)
+        self.assertEqual(p.rx_state_of(self.tick(2)), p.UP)
+        self.silence(2)
+        for _ in range(2 * self.PROBATION):
+            self.beat(2)
+        self.assertEqual(p.rx_state_of(self.tick(2)), p.PROBATION)
+        self.beat(2)
+        self.assertEqual(p.rx_state_of(self.tick(2)), p.UP)
 
 
 class LossInProbationStartsItAnew(Health):

@@ -103,6 +103,24 @@ class APlaneThatIsDownCarriesNothing(Nic):
         self.assertNotIn(3, self.planes_of([p.as_tcp(self.from_host(sport=41_000 + flow)) for flow in range(20)]))
 
 
+class AMiscabledPlaneCarriesNothing(Nic):
+    def runTest(self) -> None:
+        self.beat(3, device=77)
+        self.expect_event(port=3, state=p.DOWN, old_state=p.UP, reason=p.MISCABLED, device=77, device_port=3)
+        self.assertEqual(Counter(self.planes_of([self.from_host()] * 6)), {2: 3, 4: 3})
+
+
+class AGrayPlaneCarriesNothingWhileOthersAreWell(Nic):
+    def runTest(self) -> None:
+        self.beat(3, lost=4)
+        self.beat(3, lost=4)
+        self.expect_event(port=3, state=p.DEGRADED, reason=p.LOSS, rx_state=p.DEGRADED, neighbor_rx_state=p.UP)
+        self.assertEqual(Counter(self.planes_of([self.from_host()] * 6)), {2: 3, 4: 3})
+        for port in (2, 4):
+            self.silence(port)
+        self.assertEqual(Counter(self.planes_of([self.from_host()] * 6)), {3: 6})
+
+
 class ADrainedPlaneCarriesNothingNewAndStillReceives(Nic):
     def runTest(self) -> None:
         self.drain([2])
