@@ -178,6 +178,20 @@ def test_probation_doubles_with_every_flap_up_to_a_limit(net: f.Network) -> None
     assert lengths == [8, 16, 32, 32, 32]
 
 
+def test_the_longest_probation_that_can_be_asked_for_is_not_cut_short(net: f.Network) -> None:
+    bring_up(net)
+    b = net.switches[B]
+    [action] = [one for one in b.device.program.actions.values() if one.name == b.actions["set_health"]]
+    largest = {one.name: (1 << one.width) - 1 for one in action.params}
+    b.health(f.Health(probation=largest["probation_heartbeats"], max_doublings=largest["probation_max_doublings"]))
+    b.device.register_set(b.names["flaps_register"], PORT_B, 254)
+    net.losses[A, PORT_A] = everything
+    net.beat(count=6)
+    net.losses.clear()
+    net.beat(count=20)
+    assert b.register("rx_state_register", PORT_B) == p.PROBATION
+
+
 def test_a_clean_period_forgives_the_flaps(net: f.Network) -> None:
     for switch in net.switches.values():
         switch.health(f.Health(probation=4, forgive=30))
@@ -285,6 +299,67 @@ def test_a_degraded_link_that_loses_no_more_comes_back_through_probation(net: f.
     net.switches[B].events.clear()
     net.beat(lambda: traffic(net, 10), count=400)
     assert [event.state for event in net.switches[B].events if event.state != event.old_state] == [p.PROBATION, p.UP]
+
+
+def test_a_degraded_link_is_used_like_any_other_where_the_profile_says_so(net: f.Network) -> None:
+    bring_up(net)
+    for switch in net.switches.values():
+        switch.health(f.Health(probation=PROBATION_LENGTH, avoid_degraded=0))
+    net.switches[A].group(1, [PORT_A, 9], watched=[PORT_A])
+    net.switches[A].spray(1, "spray_rr")
+    net.losses[A, PORT_A] = every(10)
+    net.beat(lambda: traffic(net), count=30)
+    assert states(net) == (p.DEGRADED, p.DEGRADED)
+    net.losses.clear()
+    net.arrived.clear()
+    traffic(net, 10)
+    assert sum((at, out.port) == (A, 9) for at, out in net.arrived) == 5
+
+
+def test_a_link_in_probation_is_used_only_where_nothing_better_is_left(net: f.Network) -> None:
+    a = net.switches[A]
+    a.group(1, [PORT_A, 9], watched=[PORT_A])
+    a.spray(1, "spray_rr")
+    net.beat(count=3)
+    assert states(net) == (p.PROBATION, p.PROBATION)
+    for _ in range(4):
+        net.send(A, HOST_PORT, p.ipv4(src="10.1.0.1", dst="10.2.0.1"))
+    assert [(at, out.port) for at, out in net.arrived] == [(A, 9)] * 4
+    net.arrived.clear()
+    a.group(1, [PORT_A], watched=[PORT_A])
+    net.send(A, HOST_PORT, p.ipv4(src="10.1.0.1", dst="10.2.0.1"))
+    assert [(at, out.port) for at, out in net.arrived] == [(B, HOST_PORT)]
+
+
+def test_less_loss_than_the_profile_tolerates_is_not_degraded(net: f.Network) -> None:
+    bring_up(net)
+    for switch in net.switches.values():
+        switch.health(f.Health(probation=PROBATION_LENGTH, loss_ppm=20_000))
+    net.losses[A, PORT_A] = every(100)
+    net.beat(lambda: traffic(net), count=30)
+    assert changes(net, B) == []
+
+
+def test_packets_that_come_twice_are_no_loss(net: f.Network) -> None:
+    bring_up(net)
+    net.beat(lambda: net.send(B, PORT_B, p.ipv4(src="10.1.0.1", dst="10.2.0.1")), count=20)
+    assert changes(net, B) == []
+
+
+def test_a_neighbor_that_starts_anew_does_not_spoil_the_estimate(net: f.Network) -> None:
+    a, b = net.switches[A], net.switches[B]
+    bring_up(net)
+    net.losses[A, PORT_A] = every(10)
+    net.beat(lambda: traffic(net), count=20)
+    assert states(net) == (p.DEGRADED, p.DEGRADED)
+    for name in ("tx_sequence", "tx_packets"):
+        a.device.register_set(a.names[name], PORT_A, 0)
+    b.events.clear()
+    net.beat(lambda: traffic(net), count=130)  # a tenth of the heartbeats is lost, too
+    told = [event for event in b.events if event.reason == p.LOSS]
+    assert len(told) == 4  # the quarters of a first window
+    for event in told:
+        assert 0.05 <= event.lost / event.expected <= 0.2
 
 
 def test_a_miscabled_link_is_told_and_never_used(net: f.Network) -> None:

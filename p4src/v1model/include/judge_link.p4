@@ -75,8 +75,8 @@ control JudgeLink(inout headers_t hdr, inout metadata_t meta, inout standard_met
     profile_id_t profile_id = 0;
     bit<8> missed_limit = 0;
     ticks_t min_interval = 0;
-    bit<32> probation = 0;
-    bit<8> max_doublings = 0;
+    bit<16> probation = 0;
+    bit<4> max_doublings = 0; // a probation doubled so often still fits its length
     bit<32> forgive = 0;
     bit<16> window = 0;
     bit<32> min_lost = 0;
@@ -106,8 +106,8 @@ control JudgeLink(inout headers_t hdr, inout metadata_t meta, inout standard_met
      * window: heartbeats. A link that lost min_lost packets and loss_ppm of a million within a window is degraded, at
      * once; it is no more after two windows that lost fewer than half of loss_ppm. */
     @id(0x010000a1) @brief("How to judge a link; periods are counted in heartbeats.")
-    action set_health(bit<8> missed_heartbeats, ticks_t min_timer_interval, bit<32> probation_heartbeats,
-                      bit<8> probation_max_doublings, bit<32> forgive_heartbeats, bit<16> window_heartbeats,
+    action set_health(bit<8> missed_heartbeats, ticks_t min_timer_interval, bit<16> probation_heartbeats,
+                      bit<4> probation_max_doublings, bit<32> forgive_heartbeats, bit<16> window_heartbeats,
                       bit<32> window_min_lost, bit<32> window_loss_ppm, bit<1> avoid_degraded_links) {
         missed_limit = missed_heartbeats;
         min_interval = min_timer_interval;
@@ -203,7 +203,8 @@ control JudgeLink(inout headers_t hdr, inout metadata_t meta, inout standard_met
     }
 
     @hidden action lengthen_probation() {
-        probation_length = probation << (flaps < max_doublings ? flaps : max_doublings);
+        probation_length = (bit<32>)probation
+            << (flaps < (bit<8>)max_doublings ? flaps : (bit<8>)max_doublings);
     }
 
     /* A heartbeat of ours is due: what has become of the neighbor's? */
