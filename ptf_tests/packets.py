@@ -15,6 +15,7 @@ HEARD, MISSED, MISCABLED, LOSS, CLEAN, NEIGHBOR = range(1, 7)
 NOT_ECT, ECT1, ECT0, CE = range(4)
 DSCP = {CONTROL: 48, DATA: 26, OTHER: 0}
 ETHERTYPE_HEARTBEAT, ETHERTYPE_TIMER = 0x88B5, 0x88B6
+PROTOCOL_TCP = 6
 (PORT_UNUSED, PARSER_ERROR, BAD_CHECKSUM, NOT_IP, NOT_OUR_MAC, TTL, SOURCE_GUARD, ACL, NO_ROUTE, ROUTE_DISCARD,
  NO_GROUP, NO_MEMBER, NO_NEIGHBOR, PUNT_RATE, HEARTBEAT_MISPLACED, TIMER_MISPLACED,
  NOT_FOR_HOST) = range(1, 18)  # fmt: skip
@@ -98,8 +99,10 @@ def ipv6(
 
 
 def as_tcp(packet: bytes) -> bytes:
-    """The IPv4 packet with TCP's protocol number, and the checksum that belongs to it."""
-    head = packet[14:23] + bytes([6, 0, 0]) + packet[26:34]
+    """The IP packet with another protocol number, and the header checksum that belongs to it."""
+    if packet[12:14] != b"\x08\x00":
+        return packet[:20] + bytes([PROTOCOL_TCP]) + packet[21:]
+    head = packet[14:23] + bytes([PROTOCOL_TCP, 0, 0]) + packet[26:34]
     return packet[:14] + head[:10] + checksum(head).to_bytes(2, "big") + head[12:] + packet[34:]
 
 

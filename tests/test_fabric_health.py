@@ -301,36 +301,6 @@ def test_a_degraded_link_that_loses_no_more_comes_back_through_probation(net: f.
     assert [event.state for event in net.switches[B].events if event.state != event.old_state] == [p.PROBATION, p.UP]
 
 
-def test_a_degraded_link_is_used_like_any_other_where_the_profile_says_so(net: f.Network) -> None:
-    bring_up(net)
-    for switch in net.switches.values():
-        switch.health(f.Health(probation=PROBATION_LENGTH, avoid_degraded=0))
-    net.switches[A].group(1, [PORT_A, 9], watched=[PORT_A])
-    net.switches[A].spray(1, "spray_rr")
-    net.losses[A, PORT_A] = every(10)
-    net.beat(lambda: traffic(net), count=30)
-    assert states(net) == (p.DEGRADED, p.DEGRADED)
-    net.losses.clear()
-    net.arrived.clear()
-    traffic(net, 10)
-    assert sum((at, out.port) == (A, 9) for at, out in net.arrived) == 5
-
-
-def test_a_link_in_probation_is_used_only_where_nothing_better_is_left(net: f.Network) -> None:
-    a = net.switches[A]
-    a.group(1, [PORT_A, 9], watched=[PORT_A])
-    a.spray(1, "spray_rr")
-    net.beat(count=3)
-    assert states(net) == (p.PROBATION, p.PROBATION)
-    for _ in range(4):
-        net.send(A, HOST_PORT, p.ipv4(src="10.1.0.1", dst="10.2.0.1"))
-    assert [(at, out.port) for at, out in net.arrived] == [(A, 9)] * 4
-    net.arrived.clear()
-    a.group(1, [PORT_A], watched=[PORT_A])
-    net.send(A, HOST_PORT, p.ipv4(src="10.1.0.1", dst="10.2.0.1"))
-    assert [(at, out.port) for at, out in net.arrived] == [(B, HOST_PORT)]
-
-
 def test_less_loss_than_the_profile_tolerates_is_not_degraded(net: f.Network) -> None:
     bring_up(net)
     for switch in net.switches.values():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -12,6 +12,7 @@ from ptf_tests import packets as p
 from softswitch.device import Call, QueueConfig
 from tests import fabric as f
 
+Make = Callable[..., bytes]
 PORTS = (3, 17, 31, 32, 33, 62, 63)  # both ends and the middle of the mask
 
 
@@ -112,6 +113,27 @@ def test_ecmp_spreads_ipv6_flows_too(switch: f.Fabric) -> None:
     first = [port_of(switch, p.ipv6(sport=sport)) for sport in range(40_000, 40_100)]
     assert [port_of(switch, p.ipv6(sport=sport)) for sport in range(40_000, 40_100)] == first
     assert set(first) == set(PORTS)
+
+
+@pytest.mark.parametrize("tcp", [False, True], ids=["UDP", "TCP"])
+@pytest.mark.parametrize("make", [p.ipv4, p.ipv6])
+def test_every_part_of_the_five_tuple_tells_flows_apart(switch: f.Fabric, make: Make, tcp: bool) -> None:
+    switch.route("fd00:1::/32", 1, PORTS)
+    source, to = ("10.0.0.", "10.1.0.") if make is p.ipv4 else ("fd00::", "fd00:1::")
+    seen = []
+    for n in range(1, 41):
+        for fields in ({"src": f"{source}{n}"}, {"dst": f"{to}{n}"}, {"sport": n}, {"dport": n}):
+            packet = make(**fields)
+            seen.append((*fields, port_of(switch, p.as_tcp(packet) if tcp else packet)))
+    for part in ("src", "dst", "sport", "dport"):
+        assert {port for name, port in seen if name == part} == set(PORTS)
+
+
+@pytest.mark.parametrize("make", [p.ipv4, p.ipv6])
+def test_the_protocol_tells_flows_apart(switch: f.Fabric, make: Make) -> None:
+    switch.route("fd00:1::/32", 1, PORTS)
+    flows = [make(sport=sport) for sport in range(40)]
+    assert [port_of(switch, flow) for flow in flows] != [port_of(switch, p.as_tcp(flow)) for flow in flows]
 
 
 def test_all_fragments_of_a_packet_take_one_member(switch: f.Fabric) -> None:

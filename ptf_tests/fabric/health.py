@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ptf_tests import base
 from ptf_tests import packets as p
 
@@ -145,7 +147,7 @@ class AMiscabledLinkIsToldOnceAndNeverUsed(Health):
 
 
 class ProbationIsTwiceAsLongAfterAFailure(Health):
-    HEALTH = base.LinkTest.HEALTH | {"probation_max_doublings": 1}
+    HEALTH: Mapping[str, int] = {**base.LinkTest.HEALTH, "probation_max_doublings": 1}
 
     def runTest(self) -> None:
         for _ in range(1 + 2 * self.PROBATION):

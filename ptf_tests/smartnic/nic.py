@@ -187,6 +187,11 @@ class ArpIsAnsweredLocally(Nic):
         probe = b"\xff" * 6 + mac(HOST_MAC) + b"\x08\x06" + fixed + mac(HOST_MAC) + bytes(10) + gateway
         self.send(HOST_PORT, probe.ljust(60, b"\0"))
         self.expect_drop(p.NOT_OUR_MAC)
+        answer = (ask[:21] + b"\x02" + ask[22:] + gateway).ljust(60, b"\0")
+        self.send(HOST_PORT, answer)
+        self.expect_drop(p.NOT_OUR_MAC)
+        self.data(2, (ask + gateway).ljust(60, b"\0"))  # only the host is answered
+        self.expect_drop(p.NOT_OUR_MAC)
 
 
 class NeighborSolicitationsAreAnsweredLocally(Nic):
@@ -199,6 +204,26 @@ class NeighborSolicitationsAreAnsweredLocally(Nic):
             self.expect(HOST_PORT, p.nd(136, gateway, HOST_IPV6, gateway, 0xE0000000, option, HOST_MAC, GATEWAY_MAC))
         self.send(HOST_PORT, p.nd(135, "::", "ff02::1:ff00:1", gateway, 0, b"", 0x3333FF000001, HOST_MAC))
         self.expect_drop(p.NOT_OUR_MAC)
+        ask = p.nd(135, HOST_IPV6, "ff02::1:ff00:1", gateway, 0, b"", 0x3333FF000001, HOST_MAC)
+        self.send(HOST_PORT, ask[:21] + b"\x40" + ask[22:])  # has come from afar: its hop limit is 64
+        self.expect_drop(p.NOT_OUR_MAC)
+
+
+class BrokenPacketsEndHere(Nic):
+    def runTest(self) -> None:
+        for port, packet in ((HOST_PORT, self.from_host()), (2, self.to_host())):
+            self.data(port, packet[:24] + b"\xff\xff" + packet[26:])
+            self.expect_drop(p.BAD_CHECKSUM)
+            self.data(port, packet[:20])
+            self.expect_drop(p.PARSER_ERROR)
+
+
+class HeartbeatsRideTheControlClass(Nic):
+    def runTest(self) -> None:
+        queue = 2 * 8 + base.QUEUE_OF[p.CONTROL]
+        before = self.counter("queue_packets", queue)
+        self.tick(2)
+        self.assertEqual(self.counter("queue_packets", queue) - before, 1)
 
 
 class PlanesAreCounted(Nic):
