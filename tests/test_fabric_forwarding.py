@@ -81,6 +81,14 @@ def test_a_port_without_an_entry_takes_nothing() -> None:
     assert switch.drops() == {p.PORT_UNUSED: 1}
 
 
+def test_nothing_leaves_where_no_neighbor_is_known() -> None:
+    switch = f.Fabric()
+    switch.basics(ports=[1])
+    switch.route("10.1.0.0/16", 1, [2])
+    assert switch.send(1, p.ipv4(), 0) == []
+    assert switch.drops() == {p.NO_NEIGHBOR: 1}
+
+
 def test_a_host_port_takes_only_its_own_source_addresses(switch: f.Fabric) -> None:
     switch.add("port", {"port": 1}, "set_role", p.HOST)
     switch.add("source_guard_ipv4", {"port": 1, "src_addr": Lpm(0x0A000001, 32)}, "accept_source")

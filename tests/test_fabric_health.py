@@ -362,9 +362,15 @@ def test_the_wrong_port_of_the_right_neighbor_is_miscabled_too(net: f.Network) -
 
 
 def test_a_neighbor_that_starts_anew_is_no_loss(net: f.Network) -> None:
+    a = net.switches[A]
+    a.device.register_set(a.names["tx_packets"], PORT_A, 3_000_000_000)  # 0 is more than half of the way up
     bring_up(net)
+    net.losses[A, PORT_A] = everything
+    traffic(net, 1)
+    net.losses.clear()
+    net.beat()  # B looks for more losses
     for name in ("tx_sequence", "tx_packets"):
-        net.switches[A].device.register_set(net.switches[A].names[name], PORT_A, 0)
+        a.device.register_set(a.names[name], PORT_A, 0)
     net.beat(lambda: traffic(net, 5), count=50)
     assert changes(net, B) == []
 
