@@ -59,6 +59,13 @@ def changes(net: f.Network, switch: int) -> list[tuple[int, int]]:
 FAULT_AT = (PROBATION_LENGTH + 2) * f.INTERVAL
 
 
+def lose_one(net: f.Network) -> None:
+    """A packet from A to B is lost."""
+    net.losses[A, PORT_A] = everything
+    net.send(A, HOST_PORT, p.ipv4(src="10.1.0.1", dst="10.2.0.1"))
+    net.losses.clear()
+
+
 def lose_at(net: f.Network, direction: tuple[int, int], loss: f.Loss) -> tuple[int, int]:
     """Traffic for two seconds on a link that loses in one direction. Returns who sends and who hears the rest."""
     bring_up(net)
@@ -152,9 +159,7 @@ def test_a_link_recovers_only_through_probation(net: f.Network) -> None:
 
 def test_a_loss_in_probation_starts_it_anew(net: f.Network) -> None:
     net.beat(count=PROBATION_LENGTH - 2)
-    net.losses[A, PORT_A] = everything
-    net.send(A, HOST_PORT, p.ipv4(src="10.1.0.1", dst="10.2.0.1"))
-    net.losses.clear()
+    lose_one(net)
     lost = net.now
     net.beat(count=2 * PROBATION_LENGTH)
     [clean] = [event for event in net.switches[B].events if event.reason == p.CLEAN]
@@ -365,14 +370,21 @@ def test_a_neighbor_that_starts_anew_is_no_loss(net: f.Network) -> None:
     a = net.switches[A]
     a.device.register_set(a.names["tx_packets"], PORT_A, 3_000_000_000)  # 0 is more than half of the way up
     bring_up(net)
-    net.losses[A, PORT_A] = everything
-    traffic(net, 1)
-    net.losses.clear()
+    lose_one(net)
     net.beat()  # B looks for more losses
     for name in ("tx_sequence", "tx_packets"):
         a.device.register_set(a.names[name], PORT_A, 0)
     net.beat(lambda: traffic(net, 5), count=50)
     assert changes(net, B) == []
+
+
+def test_a_link_is_degraded_by_min_lost_losses_after_the_first(net: f.Network) -> None:
+    bring_up(net)
+    for _ in range(1 + 4):
+        assert states(net) == (p.UP, p.UP)
+        lose_one(net)
+        net.beat()
+    assert states(net) == (p.DEGRADED, p.DEGRADED)
 
 
 def test_a_link_whose_neighbor_does_not_know_yet_is_in_probation(net: f.Network) -> None:
