@@ -15,7 +15,7 @@ from scapy.layers.l2 import Ether
 
 from controller.device import SessionState
 from controller.events import Event
-from controller.health import DeviceState, LinkState, PlaneState
+from controller.health import UNKNOWN, DeviceState, LinkState, PlaneState
 from controller.model import AclAction, AclRule, PortRef, Postcards
 from controller.react import Controller
 from tests.controller_fabric import Fabric
@@ -363,8 +363,10 @@ def test_links_that_were_well_before_the_controller_started_are_shown_as_well(si
             pass
         again = controller_of(single, tmp_path)
         async with again.running():
-            while any(record.state is not LinkState.UP for record in again.tracker.links.values()):
+            links = again.tracker.links.values()
+            while any(report.state == UNKNOWN for record in links for report in record.ends.values()):
                 await beat(single, 1)
+            assert {record.state for record in links} == {LinkState.UP}
             assert writes(again) == []
             record = again.tracker.links["nic1:2-p1:1"]
             assert again.tracker.evidence(record) == "nic1:2 says up (packets arrive); p1:1 says up (packets arrive)"
