@@ -387,6 +387,17 @@ def test_a_link_is_degraded_by_min_lost_losses_after_the_first(net: f.Network) -
     assert states(net) == (p.DEGRADED, p.DEGRADED)
 
 
+def test_losses_of_a_window_that_has_ended_do_not_count(net: f.Network) -> None:
+    bring_up(net)
+    for _ in range(1 + 3):
+        lose_one(net)
+        net.beat()
+    net.beat(count=f.Health().window)
+    lose_one(net)
+    net.beat(count=2)
+    assert changes(net, B) == []
+
+
 def test_a_link_whose_neighbor_does_not_know_yet_is_in_probation(net: f.Network) -> None:
     bring_up(net)
     net.send(A, PORT_A, p.heartbeat(B, PORT_B, 1, 1, p.UNKNOWN))
@@ -447,3 +458,4 @@ def test_a_heartbeat_says_who_sends_it_and_what_it_has_sent(net: f.Network) -> N
         a.device.packet_out((PORT_A << 7).to_bytes(2, "big") + p.ipv4())
     [out] = a.send(p.TIMER_PORT, p.timer(PORT_A), 6 * f.MS)
     assert out.data == p.heartbeat(A, PORT_A, 2, 5, p.UNKNOWN, time=6000)
+    assert a.counter("queue_packets", PORT_A * 8 + 7) == 2  # its own queue is that of the control class

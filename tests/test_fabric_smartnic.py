@@ -224,9 +224,23 @@ def test_the_host_is_answered_for_its_neighbors_and_nobody_else_is(nic: f.Fabric
     arp = asks + bytes([10, 0, 1, 1])
     nd = p.nd(135, IPV6, "ff02::1:ff00:1", "fd00:0:0:1::1", 0, b"", 0x3333FF000001, HOST_MAC)
     reply = arp[:20] + b"\0\2" + arp[22:]
+    arp_probe = arp[:28] + bytes(4) + arp[32:]  # whether an address is free: nobody has it yet
+    nd_probe = p.nd(135, "::", "ff02::1:ff00:1", "fd00:0:0:1::1", 0, b"", 0x3333FF000001, HOST_MAC)
     from_afar = nd[:21] + bytes([254]) + nd[22:]
     for port, packet, answers in (
         (HOST_PORT, arp, 1), (HOST_PORT, nd, 1), (HOST_PORT, reply, 0), (HOST_PORT, from_afar, 0),
+        (HOST_PORT, arp_probe, 0), (HOST_PORT, nd_probe, 0),
         (PLANE_PORTS[0], arp, 0), (PLANE_PORTS[0], nd, 0),
     ):  # fmt: skip
         assert [out.port for out in nic.send(port, packet, 0)] == [HOST_PORT] * answers
+    [out] = nic.send(HOST_PORT, nd, 0)
+    option = b"\2\1" + GATEWAY_MAC.to_bytes(6, "big")
+    assert out.data == p.nd(136, "fd00:0:0:1::1", IPV6, "fd00:0:0:1::1", 0xE0000000, option, HOST_MAC, GATEWAY_MAC)
+
+
+def test_a_full_queue_to_the_host_marks_ect_and_drops_the_rest_early(nic: f.Fabric) -> None:
+    nic.add("ecn_profile", {"port": HOST_PORT, "traffic_class": p.DATA}, "step", 0, 1)
+    [out] = nic.send(PLANE_PORTS[0], p.ipv4(dst=IPV4, ecn=p.ECT0, mac=NIC_MAC), 0)
+    assert out.data[12:] == p.ipv4(dst=IPV4, ecn=p.CE)[12:]
+    assert nic.send(PLANE_PORTS[0], p.ipv4(dst=IPV4, ecn=p.NOT_ECT, mac=NIC_MAC), 0) == []
+    assert nic.register("tx_packets", HOST_PORT) == 1, "what never left is no loss of the link"
