@@ -72,6 +72,17 @@ def test_spray_rr_is_exact_over_the_members_that_live(switch: f.Fabric) -> None:
     assert Counter(ports_of(switch, 50)) == dict.fromkeys((3, 31, 32, 33, 62), 10)
 
 
+def test_every_group_has_its_own_turn(switch: f.Fabric) -> None:
+    switch.route("10.2.0.0/16", 2, PORTS[:2])
+    for group in (1, 2):
+        switch.spray(group, "spray_rr")
+    seen: dict[str, list[int]] = {"10.1.0.1": [], "10.2.0.1": []}
+    for _ in PORTS * 2:
+        for dst, ports in seen.items():
+            ports.append(port_of(switch, p.ipv4(dst=dst)))
+    assert seen == {"10.1.0.1": [*PORTS] * 2, "10.2.0.1": [*PORTS[:2]] * len(PORTS)}
+
+
 def test_spray_rr_of_every_port(switch: f.Fabric) -> None:
     every = tuple(range(1, 64))
     switch.group(1, every)
