@@ -16,7 +16,7 @@ QUEUES_PER_PORT = 8
 DROP_REASONS = (
     "none", "port_unused", "parser_error", "bad_checksum", "not_ip", "not_our_mac", "ttl", "source_guard", "acl",
     "no_route", "route_discard", "no_group", "no_member", "no_neighbor", "punt_rate", "heartbeat_misplaced",
-    "timer_misplaced", "not_for_host", "no_plane",
+    "timer_misplaced", "not_for_host",
 )  # fmt: skip
 # counter in the P4Info, and its name here: by queue index, and direct counters by the port of their entry
 QUEUE_COUNTERS = {"queue_packets": "tx", "queue_marked": "marked", "queue_early_drops": "early_drops"}

@@ -92,8 +92,7 @@ enum bit<5> drop_reason_t {
     PUNT_RATE = 14,
     HEARTBEAT_MISPLACED = 15,
     TIMER_MISPLACED = 16,
-    NOT_FOR_HOST = 17,   // SmartNIC: from a plane, for another host
-    NO_PLANE = 18        // SmartNIC: no plane can carry it
+    NOT_FOR_HOST = 17    // SmartNIC: from a plane, for another host
 }
 
 /* Why the controller gets a packet. */
