@@ -117,7 +117,7 @@ class QueueConfig:
 
 @dataclass(frozen=True, slots=True)
 class QueueStats:
-    """What went through a queue, what it dropped, what waits and the most that ever waited (packets)."""
+    """What went through a queue and what it dropped; packets that wait, the most that ever waited, bytes that wait."""
 
     packets: int
     bytes: int
@@ -125,7 +125,7 @@ class QueueStats:
     drop_bytes: int
     depth: int
     depth_max: int
-    depth_bytes: int
+    queued_bytes: int
 
 
 @dataclass(frozen=True, slots=True)

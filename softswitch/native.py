@@ -80,7 +80,7 @@ class QueueStats(Record):
 
     _fields_ = [
         ("packets", u64), ("bytes", u64), ("drops", u64), ("drop_bytes", u64), ("depth", u32), ("depth_max", u32),
-        ("depth_bytes", u64),
+        ("queued_bytes", u64),
     ]  # fmt: skip
 
 

@@ -100,6 +100,7 @@ def test_simple_switch_habits_become_plain_options(tmp_path: Path, capsys: pytes
         ("run --no-p4 -i 1@a --queue 1/3:rate_bps=1M", "priority 3 needs --priority-queues 4 or more"),
         ("run --no-p4 --grpc-server-ssl", "--grpc-server-ssl needs --grpc-server-cert and --grpc-server-key"),
         ("stf", "give PROGRAM.json and TEST.stf, or --corpus DIR"),
+        ("stf tests/p4/build/l3_router.json none.stf", "no file 'none.stf'; TEST.stf is a Simple Test Framework file"),
         ("stf --corpus /nonexistent", "no NAME.stf in '/nonexistent'"),
         ("describe none.json", "no file 'none.json'; PROGRAM.json is what p4c-bm2-ss writes with -o"),
     ],

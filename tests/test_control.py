@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from softswitch import bmv2_json
 from softswitch.cli import main
 from softswitch.control import ControlClient, ControlError, ControlServer
 from softswitch.device import DeviceError, Fault, QueueConfig
-from softswitch.switch import PktgenConfig
+from softswitch.switch import PktgenConfig, Switch, SwitchConfig
 
 
 @dataclass
@@ -92,7 +93,7 @@ class FakeSwitch:
         return self.generators
 
     def pktgen_clear(self, ident: int) -> None:
-        self.generators.pop(ident, None)
+        del self.generators[ident]
 
     def stats(self) -> dict[str, int]:
         return {"received": 10, "dropped": 2}
@@ -136,6 +137,27 @@ def test_queues_show_limits_and_statistics_of_each_queue(client: ControlClient) 
         {"port": 2, "priority": 1, "rate_pps": 0, "rate_bps": 0, "depth_packets": 64, "depth_bytes": 0,
          "port_rate_bps": 0, "packets": 3, "drops": 1}
     ]  # fmt: skip
+
+
+def test_a_real_switch_shows_what_was_set_and_forgets_what_is_reset(tmp_path: Path, programs: Path) -> None:
+    switch = Switch(SwitchConfig(realtime=False))
+    server = ControlServer(switch, tmp_path / "real.sock")
+    try:
+        switch.activate(switch.build(bmv2_json.load(programs / "l3_router.json")))
+        switch.port_add(2)
+        with ControlClient(server.path) as client:
+            client.call("queues.set", port=2, priority=0, depth_bytes=3000)
+            (shown,) = client.call("queues.show", port=2, priority=0)
+            assert (shown["depth_bytes"], shown["queued_bytes"]) == (3000, 0)
+            for ident in (4, 5):
+                client.call("pktgen.set", ident=ident, port=1, interval_ns=10**9, template="0011")
+            client.call("pktgen.reset", ident=4)
+            assert [one["ident"] for one in client.call("pktgen.show")] == [5]
+            client.call("pktgen.reset")
+            assert client.call("pktgen.show") == []
+    finally:
+        server.close()
+        switch.close()
 
 
 def test_faults_are_set_by_direction_and_reset_to_none(switch: FakeSwitch, client: ControlClient) -> None:

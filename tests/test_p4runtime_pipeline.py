@@ -316,6 +316,18 @@ def test_a_p4info_with_one_other_name_is_refused(bench: Bench, field: str, kind:
     )
 
 
+def test_digests_without_a_named_type_have_other_names_in_p4info_and_are_accepted(bench: Bench, programs: Path) -> None:
+    """What p4c makes of ``digest(1, {a, b})``: digest_0 in P4Info, tuple_1 in the program."""
+    config = Program.load(programs, "digests").config()
+    digest = config.p4info.digests[0]
+    digest.preamble.name = digest.preamble.alias = "digest_0"
+    digest.type_spec.tuple.members.add().bitstring.bit.bitwidth = 8
+    bench.controller.set_pipeline(config)
+    with pytest.raises(Failure) as failure:
+        bench.controller.insert(digest_entry=p4r.DigestEntry(digest_id=digest.preamble.id))
+    assert failure.value.details[0][1].startswith(f"unknown digest id {digest.preamble.id}; ")
+
+
 def test_a_p4info_may_describe_what_the_compiler_removed(bench: Bench) -> None:
     config = bench.program.config()
     removed = config.p4info.tables.add()

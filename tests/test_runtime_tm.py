@@ -143,7 +143,7 @@ def test_depth_in_packets_drops_the_tail(device: RuntimeDevice) -> None:
     device.queue_set(1, pps=1, packets=3)
     send(device, 6, now=0)
     stats = device.queue_stats(1)
-    assert (stats.packets, stats.drops, stats.drop_bytes, stats.depth, stats.depth_bytes) == (1, 2, 200, 3, 300)
+    assert (stats.packets, stats.drops, stats.drop_bytes, stats.depth, stats.queued_bytes) == (1, 2, 200, 3, 300)
     assert [number_of(out.data) for out in device.advance(10 * SECOND)] == [1, 2, 3]
     assert device.stats().queue_drops == 2
 
@@ -161,7 +161,7 @@ def test_depth_in_bytes_drops_what_does_not_fit(device: RuntimeDevice) -> None:
     device.queue_set(1, pps=1, packets=0, nbytes=250)
     send(device, 4, now=0)
     device.inject(0, frame(9, 50), 0)
-    assert (device.queue_stats(1).depth_bytes, device.queue_stats(1).drops) == (250, 1)
+    assert (device.queue_stats(1).queued_bytes, device.queue_stats(1).drops) == (250, 1)
     assert [number_of(out.data) for out in device.advance(10 * SECOND)] == [1, 2, 9]
 
 

@@ -38,6 +38,9 @@ def _run_tests(path: Path, tests: list[Path], seed: int, as_json: bool) -> int:
     from softswitch.stf.syntax import StfError
 
     program = load_program(path)
+    for test in tests:
+        if not test.is_file():
+            raise UsageError(f"no file {str(test)!r}; TEST.stf is a Simple Test Framework file")
     results: list[tuple[str, Result]] = []
     for test in tests:
         try:

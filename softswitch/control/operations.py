@@ -240,7 +240,7 @@ def _pktgen_set(switch: Controlled, args: Args) -> None:
 
 
 def _pktgen_reset(switch: Controlled, args: Args) -> None:
-    for ident in [args.integer("ident", 0, MAX_PKTGEN)] if "ident" in args else range(MAX_PKTGEN + 1):
+    for ident in [args.integer("ident", 0, MAX_PKTGEN)] if "ident" in args else list(switch.pktgens()):
         switch.pktgen_clear(ident)
 
 

@@ -231,8 +231,10 @@ def _check_same_program(p4info: p4i.P4Info, program: model.Program) -> None:
     this one has others.
 
     P4Info may have more than the program, as the compiler removes what cannot be reached from the program alone, and
-    less, as what is ``@hidden`` is not in P4Info.
+    less, as what is ``@hidden`` is not in P4Info. Digests of a type without a name have one name in P4Info and another
+    in the program.
     """
+    digests = p4info.digests if all(digest.type_spec.HasField("struct") for digest in p4info.digests) else ()
     tables = [table for table in program.tables.values() if not compiler_made(table)]
     called = {program.actions[ident].name for table in tables for ident in table.actions}
     kinds: Sequence[tuple[str, Iterable[_WithPreamble], Iterable[str]]] = (
@@ -243,7 +245,7 @@ def _check_same_program(p4info: p4i.P4Info, program: model.Program) -> None:
         ("meter", (*p4info.meters, *p4info.direct_meters), program.meters),
         ("register", p4info.registers, program.registers),
         ("value set", p4info.value_sets, program.value_sets),
-        ("digest", p4info.digests, (digest.name for digest in program.digests.values())),
+        ("digest", digests, (digest.name for digest in program.digests.values() if digests)),
     )
     described = [(kind, item.preamble.name) for kind, items, _ in kinds for item in items]
     present = [(kind, name) for kind, _, names in kinds for name in names]

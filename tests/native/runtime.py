@@ -59,7 +59,7 @@ class QueueStats(Structure):
         ("drop_bytes", c_uint64),
         ("depth", c_uint32),
         ("depth_max", c_uint32),
-        ("depth_bytes", c_uint64),
+        ("queued_bytes", c_uint64),
     ]
 
 
