@@ -110,6 +110,8 @@ class HealthTracker:
     links: dict[str, LinkRecord] = field(default_factory=dict)
     sessions: dict[str, SessionState] = field(default_factory=dict)
     drained: set[str] = field(default_factory=set)
+    version: int = 0  # how many reports and drains there have been
+    _restored_at: float = 0.0  # monotonic seconds
     _devices: dict[str, DeviceState] = field(default_factory=dict)
     _planes: dict[str, PlaneState] = field(default_factory=dict)
 
@@ -151,15 +153,21 @@ class HealthTracker:
             self._report(end, EndReport(state=DOWN, reason=2, rx_state=DOWN))
 
     def on_arrivals(self, end: PortRef) -> None:
-        """Packets arrive at an end of which there is no word since the controller's start.
-
-        Data planes tell of changes, so it is well, or has become so; what loses packets, tells again and again.
-        """
-        record = self.links[self.intent.link_at[end].name]
-        report = record.ends[end]
-        recovered = report.restored and report.state == DOWN and report.reason != MISCABLED
-        if recovered or report.state == UNKNOWN:
+        """Packets arrive at an end whose word is from before a restart: it may be well again."""
+        report = self.links[self.intent.link_at[end].name].ends[end]
+        if report.restored and self._outdated(report):
             self._report(end, EndReport(state=UP, reason=COUNTED, rx_state=UP, neighbor_rx_state=UP))
+
+    def _outdated(self, report: EndReport) -> bool:
+        """Whether an end would have told since the restart that it is still so, if it were."""
+        health = self.intent.health
+        if report.state == DEGRADED:  # told anew with every window
+            heartbeats = 3 * health.window
+        elif report.state == PROBATION:
+            heartbeats = 2 * health.probation << min(report.flaps, health.max_doublings)
+        else:
+            return report.state == DOWN and report.reason != MISCABLED
+        return self.clock() - self._restored_at > heartbeats * health.heartbeat_us / 1e6
 
     def on_session(self, notice: SessionUp | SessionDown) -> None:
         """A session came, changed or went."""
@@ -181,6 +189,7 @@ class HealthTracker:
         self._known(name)
         if name not in self.drained:
             self.drained.add(name)
+            self.version += 1
             self.log.add("drained", name, "operator", "traffic moves to other ways where there are any")
             self._conclude()
 
@@ -189,6 +198,7 @@ class HealthTracker:
         self._known(name)
         if name in self.drained:
             self.drained.discard(name)
+            self.version += 1
             self.log.add("undrained", name, "operator", "traffic may come back")
             self._conclude()
 
@@ -218,6 +228,7 @@ class HealthTracker:
         record = self.links[self.intent.link_at[end].name]
         before = record.ends[end]
         record.ends[end] = report
+        self.version += 1
         was, record.state = record.state, self._judge(record)
         if record.state is not was:
             self._changed(record, was, end)
@@ -345,13 +356,15 @@ class HealthTracker:
 
     def restore(self, ends: Iterable[tuple[PortRef, EndReport]], drained: Iterable[str]) -> None:
         """Take up what a controller before this one knew; names that the intent has no more are forgotten."""
+        self._restored_at = self.clock()
         for end, report in ends:
             link = self.intent.link_at.get(end)
             if link is not None:
                 record = self.links[link.name]
                 record.ends[end] = replace(report, restored=True)
                 record.state = self._judge(record)
-                record.was_down |= record.state in (LinkState.DOWN, LinkState.MISCABLED)
+                again = record.state is LinkState.PROBATION and any(one.flaps for one in record.ends.values())
+                record.was_down |= again or record.state in NOT_CARRYING
         names = self.links.keys() | self._devices.keys() | set(self.intent.planes)
         self.drained |= set(drained) & names
         self._devices = {name: self._device_state(name) for name in self._devices}

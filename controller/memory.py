@@ -1,4 +1,4 @@
-"""What must survive a restart of the controller, in a JSON file: which ends of links are down, and what is drained."""
+"""What must survive a restart of the controller, in a JSON file: what ends of links told last, and what is drained."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from controller.health import DOWN, EndReport, HealthTracker
+from controller.health import UNKNOWN, EndReport, HealthTracker
 from controller.model import PortRef
 
 log = logging.getLogger(__name__)
@@ -47,7 +47,7 @@ class Memory:
             return Remembered()
 
     def save(self, tracker: HealthTracker) -> None:
-        """Remember what the tracker knows: ends that are down, and what is drained."""
+        """Remember what the tracker knows."""
         data = {"ends": list(_ends(tracker)), "drained": sorted(tracker.drained)}
         if data == self._last:
             return
@@ -64,5 +64,5 @@ class Memory:
 def _ends(tracker: HealthTracker) -> Iterable[dict[str, Any]]:
     for record in tracker.links.values():
         for end, report in record.ends.items():
-            if report.state == DOWN:
+            if report.state != UNKNOWN:
                 yield {"device": end.device, "port": end.port, "report": asdict(report)}

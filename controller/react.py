@@ -91,6 +91,7 @@ class Controller:
         self.view = FabricView()
         self.desired: dict[str, frozenset[Entity]] = {}
         self.holds: dict[str, frozenset[Entity]] = {}  # what devices are known to hold
+        self._remembered = 0  # the tracker's version
         self._syncing: dict[str, asyncio.Task[None]] = {}
         self._asked: set[str] = set()  # devices whose counters have been heard by this primary
         self._settled = asyncio.Event()
@@ -263,8 +264,13 @@ class Controller:
         if view != self.view:
             self.view = view
             self.desired = self.planner.plan(view)
-            if any(self.is_primary(name) for name in self.sessions):
-                self.memory.save(self.tracker)
+        await self._write_changes(started)
+        if self._remembered != self.tracker.version and any(self.is_primary(name) for name in self.sessions):
+            self._remembered = self.tracker.version
+            self.memory.save(self.tracker)
+
+    async def _write_changes(self, started: float) -> None:
+        """Write to every device that holds something else than it should."""
         changes = {
             name: difference(self.desired[name], held)
             for name, held in self.holds.items()

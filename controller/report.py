@@ -18,7 +18,10 @@ def status(controller: Controller) -> dict[str, Any]:
     """The fabric at a glance."""
     rows = devices(controller)
     shown = planes(controller)
-    well = all(plane["state"] in (PlaneState.UP, PlaneState.DRAINED) for plane in shown)
+    well = all(plane["state"] in (PlaneState.UP, PlaneState.DRAINED) for plane in shown) and all(
+        record.state is LinkState.UP or record.link.plane in controller.tracker.drained
+        for record in controller.tracker.links.values()
+    )
     return {
         "fabric": controller.intent.name,
         "healthy": well and all(row["state"] == DeviceState.UP and row["in_sync"] for row in rows),

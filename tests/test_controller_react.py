@@ -13,9 +13,10 @@ import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
+from controller import report
 from controller.device import SessionState
 from controller.events import Event
-from controller.health import UNKNOWN, DeviceState, LinkState, PlaneState
+from controller.health import DeviceState, LinkState, PlaneState
 from controller.model import AclAction, AclRule, PortRef, Postcards
 from controller.react import Controller
 from tests.controller_fabric import Fabric
@@ -357,19 +358,44 @@ def test_a_postcard_is_an_event_that_says_whose_packet_waited_where(single: Fabr
     run(body)
 
 
-def test_links_that_were_well_before_the_controller_started_are_shown_as_well(single: Fabric, tmp_path: Path) -> None:
+def test_what_links_were_before_the_controller_started_is_remembered(single: Fabric, tmp_path: Path) -> None:
+    gray, returning = single.link("nic1", "p1"), single.link("nic2", "p2")
+
     async def body() -> None:
-        async with brought_up(single, tmp_path):
-            pass
+        async with brought_up(single, tmp_path) as controller:
+            single.loses[gray.upper] = 10
+            await beat(single, 90)
+            await controller.until(lambda: state_of(controller, gray.name) is LinkState.GRAY)
+            single.loses.clear()
+            single.cut.add(returning.name)
+            await beat(single, 4)
+            await controller.until(lambda: state_of(controller, returning.name) is LinkState.DOWN)
+            single.cut.clear()
+            await beat(single, 2)
+            await controller.until(lambda: state_of(controller, returning.name) is LinkState.PROBATION)
+            await controller.until(controller.converged)
+            before = {name: record.state for name, record in controller.tracker.links.items()}
+            assert sorted(before.values()) == ["gray", "probation", "up", "up"]
         again = controller_of(single, tmp_path)
         async with again.running():
-            links = again.tracker.links.values()
-            while any(report.state == UNKNOWN for record in links for report in record.ends.values()):
+            await again.until(lambda: bool(events(again, "session-up")))
+            assert {name: record.state for name, record in again.tracker.links.items()} == before
+            assert again.desired == controller.desired, "so nothing is written"
+
+    run(body)
+
+
+def test_links_of_which_a_controller_without_memory_has_not_heard_are_unknown(single: Fabric, tmp_path: Path) -> None:
+    async def body() -> None:
+        async with brought_up(single, tmp_path) as controller:
+            assert report.status(controller)["healthy"]
+        (tmp_path / "memory.json").unlink()
+        again = controller_of(single, tmp_path)
+        async with again.running():
+            while not again.converged():
                 await beat(single, 1)
-            assert {record.state for record in links} == {LinkState.UP}
-            assert writes(again) == []
-            record = again.tracker.links["nic1:2-p1:1"]
-            assert again.tracker.evidence(record) == "nic1:2 says up (packets arrive); p1:1 says up (packets arrive)"
+            assert report.status(again)["links"] == dict.fromkeys(LinkState, 0) | {"unknown": 4}
+            assert not report.status(again)["healthy"]
 
     run(body)
 

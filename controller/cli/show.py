@@ -76,9 +76,9 @@ def status(ctx: typer.Context, as_json: Json = False) -> int:
         show_json(state)
     else:
         word = "healthy" if state["healthy"] else "NOT HEALTHY"
-        print(
-            f"{state['fabric']}: {word}{'' if state['primary'] else ', this controller is not primary of all devices'}"
-        )
+        backup = [one["device"] for one in state["devices"] if one["session"] == "backup"]
+        others = f", another controller is primary of {', '.join(backup)}" if backup else ""
+        print(f"{state['fabric']}: {word}{others}")
         show_table("", [name for name, _, _ in PLANES], cells(state["planes"], PLANES))
         show_table("", [name for name, _, _ in DEVICES], cells(state["devices"], DEVICES))
         print("links: " + ", ".join(f"{count} {name}" for name, count in state["links"].items() if count))
