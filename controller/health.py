@@ -338,6 +338,13 @@ class HealthTracker:
         """What is known of a plane."""
         return self._planes[name]
 
+    def link_state(self, name: str) -> LinkState:
+        """What is known of a link now: nothing where neither end has a session, whatever they told before."""
+        record = self.links[name]
+        if all(self.sessions[end.device] is SessionState.CLOSED for end in record.ends):
+            return LinkState.UNKNOWN
+        return record.state
+
     def view(self) -> FabricView:
         """What the planner needs to know."""
         by_state = {state: set[str]() for state in LinkState}

@@ -19,8 +19,8 @@ def status(controller: Controller) -> dict[str, Any]:
     rows = devices(controller)
     shown = planes(controller)
     well = all(plane["state"] in (PlaneState.UP, PlaneState.DRAINED) for plane in shown) and all(
-        record.state is LinkState.UP or record.link.plane in controller.tracker.drained
-        for record in controller.tracker.links.values()
+        controller.tracker.link_state(name) is LinkState.UP or record.link.plane in controller.tracker.drained
+        for name, record in controller.tracker.links.items()
     )
     return {
         "fabric": controller.intent.name,
@@ -58,9 +58,9 @@ def devices(controller: Controller) -> list[dict[str, Any]]:
 
 def _count_links(controller: Controller, plane: str | None) -> dict[str, int]:
     counts = {str(state): 0 for state in LinkState}
-    for record in controller.tracker.links.values():
+    for name, record in controller.tracker.links.items():
         if plane is None or record.link.plane == plane:
-            counts[str(record.state)] += 1
+            counts[str(controller.tracker.link_state(name))] += 1
     return counts
 
 
@@ -98,7 +98,7 @@ def links(controller: Controller) -> list[dict[str, Any]]:
                 "plane": record.link.plane,
                 "lower": str(record.link.lower),
                 "upper": str(record.link.upper),
-                "state": str(record.state),
+                "state": str(controller.tracker.link_state(name)),
                 "drained": controller.view.is_drained(record.link),
                 "loss_up": loss_up,
                 "loss_down": loss_down,
@@ -122,7 +122,7 @@ def ports(controller: Controller) -> list[dict[str, Any]]:
     for device in intent.devices:
         ends = [(host.attached, f"host {host.name}", "") for host in intent.hosts_of[device.name]]
         for link in intent.links_of[device.name]:
-            state = str(controller.tracker.links[link.name].state)
+            state = str(controller.tracker.link_state(link.name))
             ends.append((link.at(device.name), str(link.other(device.name)), state))
         for end, leads_to, state in sorted(ends):
             received = controller.telemetry.port("rx", end)

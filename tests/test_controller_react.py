@@ -400,6 +400,20 @@ def test_links_of_which_a_controller_without_memory_has_not_heard_are_unknown(si
     run(body)
 
 
+def test_of_links_without_a_session_at_either_end_nothing_is_known(single: Fabric, tmp_path: Path) -> None:
+    async def body() -> None:
+        async with brought_up(single, tmp_path) as controller:
+            for name in ("nic1", "p1"):
+                single.lose_session(name)
+                await controller.until(lambda name=name: controller.sessions[name].state is SessionState.CLOSED)  # type: ignore[misc]
+            await controller.until(lambda: controller.tracker.device_state("p1") is DeviceState.UNMANAGED)
+            states = {row["link"]: row["state"] for row in report.links(controller)}
+            assert states == dict.fromkeys(states, "up") | {single.link("nic1", "p1").name: "unknown"}
+            assert report.status(controller)["links"]["unknown"] == 1
+
+    run(body)
+
+
 def test_a_backup_changes_nothing_until_it_takes_over_in_the_sessions_that_it_has(
     single: Fabric, tmp_path: Path
 ) -> None:
