@@ -1,20 +1,18 @@
-"""fabric.p4 doing what the L3 router does, and more: spraying over eight planes, marking ECN, watching its links."""
+"""fabric.p4 doing what the L3 router does, and more: spraying over eight planes and marking ECN."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from bench import router as r
+from bench.memory import acl_match
+from controller.groups import mask
 from softswitch import bmv2_json
 from softswitch.device import Call, Device, Lpm, MatchValue, Ternary
 
-PROGRAM = Path(__file__).resolve().parent.parent / "p4src/build/fabric.json"
+PROGRAM = r.ROOT / "p4src/build/fabric.json"
 PLANES = 8  # ports of each group, from OUT_PORT on
 FABRIC_ROLE, ETHERTYPE_IPV4 = 2, 0x0800
 CLASS, QUEUE, DSCP = 2, 3, 0  # traffic class, its queue, and what its packets carry
 ECN_THRESHOLD = 100  # packets
-HEALTH_PROFILE = 1
-DEVICE_ID = 1
 
 
 def load(router: r.Router) -> Device:
@@ -26,7 +24,6 @@ def load(router: r.Router) -> Device:
         device.table_add(table, match, Call(action, values), priority=priority)
 
     ports = range(r.OUT_PORT, r.OUT_PORT + PLANES)
-    mask = sum(1 << port for port in ports)
     add("FabricIngress.classify.traffic_class", {"dscp": DSCP}, "set_class", CLASS, QUEUE)
     add("FabricIngress.route.station", {"dst_addr": r.ROUTER_MAC}, "accept_station")
     for port in (r.IN_PORT, *ports):
@@ -34,7 +31,7 @@ def load(router: r.Router) -> Device:
         add("FabricIngress.rewrite.neighbor", {"port": port}, "set_macs", r.ROUTER_MAC, r.NEXTHOP_MAC + port)
         add("FabricEgress.mark_ecn.ecn_profile", {"port": port, "traffic_class": CLASS}, "step", ECN_THRESHOLD, 0)
     for group in range(1, r.NEXTHOPS + 1):
-        add("FabricIngress.choose_member.group", {"group_id": group}, "set_members", mask, 0)
+        add("FabricIngress.choose_member.group", {"group_id": group}, "set_members", mask(ports), 0)
         key: dict[str, MatchValue] = {"group_id": group, "traffic_class": CLASS}
         add("FabricIngress.choose_member.spray_mode", key, "spray_rr")
     for at, rule in enumerate(router.acl):
@@ -46,15 +43,16 @@ def load(router: r.Router) -> Device:
 
 
 def _match(rule: r.AclRule) -> dict[str, MatchValue]:
-    any_ = Ternary(0, 0)
+    """The rule as a key of the fabric's table, from the router's."""
+    key, any_ = acl_match(rule), Ternary(0, 0)
     return {
-        "port": any_,
+        "port": key["ingress_port"],
         "ether_type": Ternary(ETHERTYPE_IPV4, 0xFFFF),
-        "ipv4_src_addr": Ternary(rule.source.value, rule.source.mask),
-        "ipv4_dst_addr": Ternary(rule.destination.value, rule.destination.mask),
+        "ipv4_src_addr": key["src_addr"],
+        "ipv4_dst_addr": key["dst_addr"],
         "ipv6_src_addr": any_,
         "ipv6_dst_addr": any_,
-        "protocol": any_ if rule.protocol is None else Ternary(rule.protocol, 0xFF),
-        "l4_src_port": any_,
-        "l4_dst_port": any_ if rule.port is None else Ternary(rule.port, 0xFFFF),
+        "protocol": key["protocol"],
+        "l4_src_port": key["l4_src_port"],
+        "l4_dst_port": key["l4_dst_port"],
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 PERIOD_US = 10_000
@@ -21,23 +21,22 @@ def cpu_quota(pid: int, share: float) -> Iterator[None]:
     root, version = hierarchy(MOUNTS.read_text())
     group = root / f"polyplane-bench-{os.getpid()}"
     quota = round(share * PERIOD_US)
-    try:
-        if version == 2:
-            (root / "cgroup.subtree_control").write_text("+cpu")
-        group.mkdir()
+    with ExitStack() as undo:
         try:
+            if version == 2:
+                (root / "cgroup.subtree_control").write_text("+cpu")
+            group.mkdir()
+            undo.callback(group.rmdir)
             if version == 2:
                 (group / "cpu.max").write_text(f"{quota} {PERIOD_US}")
             else:
                 (group / "cpu.cfs_period_us").write_text(str(PERIOD_US))
                 (group / "cpu.cfs_quota_us").write_text(str(quota))
             (group / "cgroup.procs").write_text(str(pid))
-            yield
-        finally:
-            (root / "cgroup.procs").write_text(str(pid))
-            group.rmdir()
-    except OSError as error:
-        raise QuotaError(f"cannot limit a process's processor time: {error}") from error
+        except OSError as error:
+            raise QuotaError(f"cannot limit a process's processor time: {error}") from error
+        undo.callback((root / "cgroup.procs").write_text, str(pid))
+        yield
 
 
 def hierarchy(mounts: str) -> tuple[Path, int]:
