@@ -20,6 +20,7 @@ from typing import Any
 from controller import report
 from controller.codec import CodecError
 from controller.device import SessionState, reason_of
+from controller.model import UnknownName
 from controller.react import FAILED, Controller
 from controller.telemetry import take_snapshot
 from controller.verify import verify
@@ -87,9 +88,8 @@ class Api:
             raise ApiError("this controller is primary of no device, and changes nothing")
         try:
             change(str(name))
-        except KeyError:
-            known = [*controller.intent.planes, *controller.sessions, *controller.tracker.links]
-            raise ApiError(f"no plane, device or link {name!r}; there are {', '.join(known)}") from None
+        except UnknownName as error:
+            raise ApiError(str(error)) from error
         view = controller.tracker.view()
         controller.nudge()
         await controller.until(lambda: controller.view == view or name not in controller.tracker.drained)

@@ -185,8 +185,8 @@ class HealthTracker:
         self._conclude()
 
     def drain(self, name: str) -> None:
-        """An operator wants a plane, a device or a link empty. Raises KeyError where there is none of that name."""
-        self._known(name)
+        """An operator wants a plane, a device or a link empty. Raises UnknownName."""
+        self.intent.links_named(name)
         if name not in self.drained:
             self.drained.add(name)
             self.version += 1
@@ -194,17 +194,13 @@ class HealthTracker:
             self._conclude()
 
     def undrain(self, name: str) -> None:
-        """An operator gives it back. Raises KeyError where there is none of that name."""
-        self._known(name)
+        """An operator gives it back. Raises UnknownName."""
+        self.intent.links_named(name)
         if name in self.drained:
             self.drained.discard(name)
             self.version += 1
             self.log.add("undrained", name, "operator", "traffic may come back")
             self._conclude()
-
-    def _known(self, name: str) -> None:
-        if name not in self.links and name not in self._devices and name not in self.intent.planes:
-            raise KeyError(name)
 
     def tick(self) -> bool:
         """Time has passed. Returns whether a link is held no longer."""

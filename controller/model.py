@@ -193,6 +193,10 @@ class Damping:
     forget_ms: int = 60_000
 
 
+class UnknownName(LookupError):
+    """There is no plane, device or link of a name; the text says which there are."""
+
+
 @dataclass(frozen=True)
 class Intent:
     """A checked intent file."""
@@ -221,6 +225,13 @@ class Intent:
     def link_by_name(self) -> dict[str, Link]:
         """Links by name."""
         return {link.name: link for link in self.links}
+
+    def links_named(self, name: str) -> list[Link]:
+        """The links that a plane, a device or a link stands for. Raises UnknownName."""
+        names = [*self.planes, *self.device_by_name, *self.link_by_name]
+        if name not in names:
+            raise UnknownName(f"no plane, device or link {name!r}; there are {', '.join(names)}")
+        return [one for one in self.links if name in (one.name, one.plane, one.lower.device, one.upper.device)]
 
     @cached_property
     def link_at(self) -> dict[PortRef, Link]:

@@ -250,6 +250,14 @@ def test_drain_and_undrain_say_what_is_drained(up: Cli) -> None:
     assert kinds.index("drained") < kinds.index("undrained")
 
 
+def test_a_device_without_links_can_be_drained_but_has_no_links_to_fail(cli: Cli) -> None:
+    lines = cli.intent.read_text().splitlines(keepends=True)
+    cli.intent.write_text("".join(line for line in lines if ", p1:" not in line))
+    cli("drain", "p1", code=5)  # it is known; what is missing is a controller
+    cli("fault", "set", "p1", "down", code=2)
+    assert cli.err == "polyplane: p1 has no links\n"
+
+
 def test_what_somebody_else_changed_is_shown_and_put_right(cli: Cli, fabric: Fabric) -> None:
     cli("up", "--once")
     asyncio.run(delete_route(fabric.nodes["p1"]))

@@ -12,7 +12,7 @@ import typer
 
 from controller.api import NoController, call, default_socket
 from controller.intent import load_intent
-from controller.model import Intent, Link
+from controller.model import Intent, Link, UnknownName
 from softswitch.cli.errors import UsageError
 
 __all__ = ["DIFFERENT", "UNHEALTHY", "Context", "Json", "NoController", "context", "default_memory", "rate"]
@@ -42,12 +42,10 @@ class Context:
 
     def links_of(self, name: str) -> list[Link]:
         """The links that a plane, a device or a link stands for. Raises UsageError where there is none of that name."""
-        intent = self.intent
-        links = [one for one in intent.links if name in (one.name, one.plane, one.lower.device, one.upper.device)]
-        if not links:
-            known = [*intent.planes, *intent.device_by_name, *intent.link_by_name]
-            raise UsageError(f"no plane, device or link {name!r}; there are {', '.join(known)}")
-        return links
+        try:
+            return self.intent.links_named(name)
+        except UnknownName as error:
+            raise UsageError(str(error)) from error
 
     def call(self, name: str, /, **args: Any) -> Any:
         """Ask the running controller. Raises NoController and ApiError."""

@@ -15,7 +15,7 @@ from softswitch.cli.output import show_json, show_table
 from softswitch.cli.run_config import parse_fault
 from softswitch.control import ControlClient
 
-from .common import Json, context
+from .common import Context, Json, context
 
 fault_app = typer.Typer(
     help="Loss, delay and failure of links and planes, on softswitch devices.",
@@ -36,7 +36,7 @@ def set_fault(
     """Make links fail or misbehave, in both directions unless --towards says which."""
     options = context(ctx)
     changes = _changes(what)
-    links = options.links_of(target)
+    links = _links(options, target)
     if towards is not None and not any(towards in (link.lower.device, link.upper.device) for link in links):
         raise UsageError(f"--towards: {towards!r} is no end of {target}")
     done = []
@@ -54,7 +54,7 @@ def clear(ctx: typer.Context, target: Annotated[str | None, typer.Argument(metav
     """Take faults away: of a plane, a device or a link, or all."""
     options = context(ctx)
     intent = options.intent
-    links = list(intent.links) if target is None else options.links_of(target)
+    links = list(intent.links) if target is None else _links(options, target)
     cleared = [end for link in links for end in (link.lower, link.upper) if _device(intent, end).control or target]
     for end in cleared:
         _call(intent, end, "faults.reset")
@@ -87,6 +87,13 @@ def _changes(what: str) -> dict[str, Any]:
     except typer.BadParameter as error:
         raise UsageError(str(error).replace("1:", "", 1)) from error
     return {name: value for name, value in dataclasses.asdict(fault).items() if value}
+
+
+def _links(options: Context, target: str) -> list[Link]:
+    links = options.links_of(target)
+    if not links:
+        raise UsageError(f"{target} has no links")
+    return links
 
 
 def _ends(link: Link, towards: str | None) -> Iterable[PortRef]:
