@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -67,7 +67,9 @@ class Fabric:
         self.names = {full.rsplit(".", 1)[-1]: full for group in (
             found.tables, found.counters, found.meters, found.registers) for full in group}  # fmt: skip
         self.actions = {action.name.rsplit(".", 1)[-1]: action.name for action in found.actions.values()}
-        self.events: list[Event] = []
+        self.events: list[Event] = []  # that told something new
+        self.repeats: list[Event] = []  # of what had been told
+        self._told: dict[int, Event] = {}  # last, of each port, less old state, loss and time
         self.packets_in: list[bytes] = []
 
     def close(self) -> None:
@@ -126,15 +128,23 @@ class Fabric:
         self.device.digest_set("link_event_t", enabled=True, max_list_size=1)
 
     def drain(self) -> list[Event]:
-        """Link events since the last call; packets for the controller go to ``packets_in``."""
+        """Link events since the last call; packets for the controller go to ``packets_in``, repetitions to ``repeats``."""
         fresh: list[Event] = []
         while (event := self.device.next_event(0)) is not None:
             if isinstance(event, DigestList):
-                fresh += [Event(*sample) for sample in event.samples]
+                fresh += [told for sample in event.samples if not self._is_repeat(told := Event(*sample))]
             elif isinstance(event, PacketIn):
                 self.packets_in.append(event.data)
         self.events += fresh
         return fresh
+
+    def _is_repeat(self, event: Event) -> bool:
+        told = replace(event, old_state=0, lost=0, expected=0, time=0)
+        last, self._told[event.port] = self._told.get(event.port), told
+        if told == last and event.state == event.old_state and not event.expected:
+            self.repeats.append(event)
+            return True
+        return False
 
     def send(self, port: int, packet: bytes, now: int) -> list[Output]:
         return self.device.inject(port, packet, now)

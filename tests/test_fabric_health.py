@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -15,6 +16,7 @@ A, B = 1, 2  # the switches
 PORT_A, PORT_B = 5, 7  # the link's ends
 HOST_PORT = 1
 PROBATION_LENGTH = 20
+WINDOW = f.Health().window
 TRAFFIC = 100  # packets in a heartbeat interval: 10,000 a second
 LOSS = 0.001
 
@@ -350,6 +352,59 @@ def test_a_miscabled_link_is_told_and_never_used(net: f.Network) -> None:
     assert states(net) == (p.UP, p.UP)
 
 
+def again(net: f.Network, switch: int) -> list[f.Event]:
+    """What a switch repeats within three windows, without times."""
+    net.switches[switch].repeats.clear()
+    net.beat(count=3 * WINDOW)
+    return [replace(event, time=0) for event in net.switches[switch].repeats]
+
+
+def test_a_link_that_is_fine_is_told_again_once_a_window(net: f.Network) -> None:
+    bring_up(net)
+    assert again(net, A) == [f.Event(PORT_A, p.UP, p.UP, p.CLEAN, p.UP, p.UP, B, PORT_B, 0, 0, 0, 0)] * 3
+    assert changes(net, A) == []
+
+
+def test_a_failure_is_told_again_with_its_reason_at_both_ends(net: f.Network) -> None:
+    bring_up(net)
+    net.losses[A, PORT_A] = everything
+    net.beat(count=10)
+    away = f.Event(PORT_A, p.DOWN, p.DOWN, p.NEIGHBOR, p.UP, p.DOWN, B, PORT_B, 0, 0, 0, 0)
+    here = f.Event(PORT_B, p.DOWN, p.DOWN, p.MISSED, p.DOWN, p.UP, 0, 0, 0, 0, 1, 0)
+    assert again(net, A) == [away] * 3
+    assert again(net, B) == [here] * 3
+
+
+def test_who_should_not_be_there_is_told_again(net: f.Network) -> None:
+    net.switches[B].watch(PORT_B, B, 77, PORT_A)
+    net.beat()
+    stranger = f.Event(PORT_B, p.DOWN, p.DOWN, p.MISCABLED, p.DOWN, p.UNKNOWN, A, PORT_A, 0, 0, 0, 0)
+    assert again(net, B) == [stranger] * 3
+
+
+def test_a_change_is_told_again_a_window_later(net: f.Network) -> None:
+    bring_up(net)
+    switch = net.switches[A]
+    net.beat(count=WINDOW // 2)
+    net.send(A, PORT_A, p.heartbeat(B, PORT_B, 0, 0, p.DEGRADED))
+    for timers, told in ((WINDOW - 1, 0), (1, 1), (WINDOW - 1, 0), (1, 1)):
+        switch.repeats.clear()
+        for _ in range(timers):
+            net.send(A, PORT_A, p.heartbeat(B, PORT_B, 0, 0, p.DEGRADED))
+            net.send(A, p.TIMER_PORT, p.timer(PORT_A))
+        switch.drain()
+        assert [event.state for event in switch.repeats] == [p.DEGRADED] * told
+
+
+def test_the_end_that_sees_the_loss_tells_with_its_windows_only(net: f.Network) -> None:
+    bring_up(net)
+    net.losses[A, PORT_A] = every(10)
+    net.beat(lambda: traffic(net), count=20)
+    net.beat(lambda: traffic(net), count=3 * WINDOW)
+    assert net.switches[B].repeats == []
+    assert {event.reason for event in net.switches[B].events} == {p.LOSS}
+
+
 def test_every_stranger_is_told_once(net: f.Network) -> None:
     net.switches[B].watch(PORT_B, B, 77, PORT_A)
     for device in (A, A, 9, 9):
@@ -392,7 +447,7 @@ def test_losses_of_a_window_that_has_ended_do_not_count(net: f.Network) -> None:
     for _ in range(1 + 3):
         lose_one(net)
         net.beat()
-    net.beat(count=f.Health().window)
+    net.beat(count=WINDOW)
     lose_one(net)
     net.beat(count=2)
     assert changes(net, B) == []

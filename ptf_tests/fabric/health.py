@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from ptf_tests import base
 from ptf_tests import packets as p
@@ -144,6 +144,25 @@ class AMiscabledLinkIsToldOnceAndNeverUsed(Health):
         self.expect_use(False)
         self.beat(2)
         self.expect_event(port=2, state=p.PROBATION, reason=p.HEARD, device=2, device_port=2)
+
+
+class AWindowWithoutAnEventIsToldAgain(Health):
+    def runTest(self) -> None:
+        self.bring_up(2)  # takes one timer
+        heartbeats = [p.time_of(self.tick(2)) for _ in self.beats(self.HEALTH["window_heartbeats"] - 1)]
+        event = self.expect_event(port=2, state=p.UP, old_state=p.UP, reason=p.CLEAN, device=2, device_port=2)
+        self.assertTrue(heartbeats[-2] < event["time"] <= heartbeats[-1])
+        self.beat(2, device=77, device_port=9)
+        self.expect_event(port=2, state=p.DOWN, old_state=p.UP, reason=p.MISCABLED, device=77, device_port=9)
+        for _ in range(self.HEALTH["window_heartbeats"]):
+            self.tick(2)
+        self.expect_event(port=2, state=p.DOWN, old_state=p.DOWN, reason=p.MISCABLED, device=77, device_port=9)
+
+    def beats(self, count: int) -> Iterator[None]:
+        """That many of the neighbor's heartbeats, one at a time."""
+        for _ in range(count):
+            self.beat(2)
+            yield
 
 
 class ProbationIsTwiceAsLongAfterAFailure(Health):

@@ -6,13 +6,14 @@
  * is the worse of both ends' rx_state, so both ends see a failure of one direction.
  *
  * Reads hdr.timer or hdr.heartbeat and tables link and health_profile; writes whether the link is healthy, whether it
- * is better than nothing, and a digest for every change. Periods are counted in heartbeats, without a unit of time. */
+ * is better than nothing, and a digest for every change and for every window without one, so that who missed a digest,
+ * or has only just come, knows after a window. Periods are counted in heartbeats, without a unit of time. */
 
 struct link_event_t {
     bit<16> port;
     bit<8> state;        // link_state_t
-    bit<8> old_state;
-    bit<8> reason;       // link_reason_t
+    bit<8> old_state;    // the same where nothing has changed
+    bit<8> reason;       // link_reason_t, of the last change
     bit<8> rx_state;     // towards this switch
     bit<8> neighbor_rx_state; // away from it
     device_id_t device;  // who was heard, 0 for nobody
@@ -40,6 +41,8 @@ control JudgeLink(inout headers_t hdr, inout metadata_t meta, inout standard_met
     register<packet_count_t, port_index_t>(PORTS) estimate_rx_register; // is told of a degraded link covers both
     register<bit<16>, port_index_t>(PORTS) window_age_register;     // heartbeats
     register<bit<48>, port_index_t>(PORTS) stranger_register;       // device and port of who should not be there
+    register<link_reason_t, port_index_t>(PORTS) reason_register;   // of the last event
+    register<bit<16>, port_index_t>(PORTS) event_age_register;      // its age, timers
 
     port_index_t index = (port_index_t)port;
     link_state_t old_state = link_state_t.UNKNOWN;
@@ -59,6 +62,8 @@ control JudgeLink(inout headers_t hdr, inout metadata_t meta, inout standard_met
     packet_count_t estimate_rx = 0;
     bit<16> window_age = 0;
     bit<48> stranger = 0;
+    link_reason_t last_reason = link_reason_t.NONE;
+    bit<16> event_age = 0;
     bit<32> expected = 0;
     bit<32> lost = 0;
     bit<64> lost_ppm = 0;     // lost, times a million
@@ -67,6 +72,7 @@ control JudgeLink(inout headers_t hdr, inout metadata_t meta, inout standard_met
     bool window_over = false;
     bool quarter_over = false;
     bool report = false;
+    bool repeat = false;
     bool due = false;
     // of the tables
     device_id_t own_device = 0;
@@ -144,6 +150,8 @@ control JudgeLink(inout headers_t hdr, inout metadata_t meta, inout standard_met
         estimate_rx_register.read(estimate_rx, index);
         window_age_register.read(window_age, index);
         stranger_register.read(stranger, index);
+        reason_register.read(last_reason, index);
+        event_age_register.read(event_age, index);
     }
 
     @hidden action store() {
@@ -161,6 +169,8 @@ control JudgeLink(inout headers_t hdr, inout metadata_t meta, inout standard_met
         estimate_rx_register.write(index, estimate_rx);
         window_age_register.write(index, window_age);
         stranger_register.write(index, stranger);
+        reason_register.write(index, reason);
+        event_age_register.write(index, event_age);
     }
 
     /* The direction towards this switch changes. */
@@ -212,6 +222,7 @@ control JudgeLink(inout headers_t hdr, inout metadata_t meta, inout standard_met
         due = standard_metadata.ingress_global_timestamp - missed_time >= min_interval;
         missed = due ? missed |+| 1 : missed;
         missed_time = due ? standard_metadata.ingress_global_timestamp : missed_time;
+        event_age = event_age |+| 1;
     }
 
     @hidden action send_heartbeat() {
@@ -266,9 +277,13 @@ control JudgeLink(inout headers_t hdr, inout metadata_t meta, inout standard_met
                 } else {
                     fail(link_state_t.DOWN, link_reason_t.MISSED);
                 }
-                device = 0;
-                device_port = 0;
             }
+            if (rx_state == link_state_t.DOWN) {
+                device = stranger[47:16];
+                device_port = stranger[15:0];
+            }
+            // what is lost towards this switch is told with every window of the neighbor's heartbeats
+            repeat = event_age >= window && rx_state != link_state_t.DEGRADED;
             send_heartbeat();
         } else if (hdr.heartbeat.device != device || hdr.heartbeat.port != device_port) {
             device = hdr.heartbeat.device;
@@ -340,13 +355,18 @@ control JudgeLink(inout headers_t hdr, inout metadata_t meta, inout standard_met
         } else {
             state = link_state_t.UP;
         }
-        store();
-        healthy = state == link_state_t.UP || (state == link_state_t.DEGRADED && avoid_degraded == 0);
-        usable = healthy || state == link_state_t.DEGRADED || state == link_state_t.PROBATION;
         if (state != old_state && !report) {
             reason = link_reason_t.NEIGHBOR;
             report = true;
         }
+        if (!report) {
+            reason = last_reason;
+            report = repeat;
+        }
+        event_age = report ? 16w0 : event_age;
+        store();
+        healthy = state == link_state_t.UP || (state == link_state_t.DEGRADED && avoid_degraded == 0);
+        usable = healthy || state == link_state_t.DEGRADED || state == link_state_t.PROBATION;
         if (report) {
             send_event();
         }
