@@ -1,6 +1,6 @@
 """The health of links, devices and planes, and whose word it rests on.
 
-The data plane judges each link from both ends and tells of every change. What the controller adds is memory (a link
+The data plane judges each link from both ends, tells of every change, and tells again after a window without one. What the controller adds is memory (a link
 that flaps is used again only after it was well for a while), conclusions that no single device can draw (a device is
 dead when every neighbour says so; a plane is down when nothing crosses it) and what the operator wants (drained). A
 lost session is no evidence of anything but itself.
@@ -9,7 +9,7 @@ lost session is no evidence of anything but itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from controller.device import LinkDigest, SessionDown, SessionState, SessionUp
@@ -20,9 +20,7 @@ from controller.paths import FabricView
 UNKNOWN, UP, DEGRADED, DOWN, PROBATION = range(5)  # link_state_t
 STATE_NAMES = ("unknown", "up", "degraded", "down", "probation")
 MISCABLED = 3  # of link_reason_t
-REASONS = ("", "heard again", "heartbeats missed", "miscabled", "loss", "clean", "the neighbour's view changed",
-           "packets arrive")  # fmt: skip
-COUNTED = 7  # none of the data plane's: packets arrive, by its counters
+REASONS = ("", "heard again", "heartbeats missed", "miscabled", "loss", "clean", "the neighbour's view changed")
 
 
 class LinkState(StrEnum):
@@ -66,7 +64,6 @@ class EndReport:
     lost: int = 0
     expected: int = 0
     flaps: int = 0
-    restored: bool = False  # from before a restart of the controller, not heard by this one
 
 
 @dataclass(slots=True)
@@ -79,7 +76,7 @@ class LinkRecord:
     was_down: bool = False
     held_until: float = 0.0  # monotonic seconds
     flaps: int = 0
-    last_failure: float = float("-inf")
+    last_failure: float = float("-inf")  # monotonic seconds
 
     def well(self) -> bool:
         """Whether nothing is known against the link. A link that has only just appeared is."""
@@ -100,6 +97,17 @@ def _share(report: EndReport) -> float:
     return report.lost / report.expected if lossy else 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """How often a link has failed, last when, and until when it is held (monotonic seconds)."""
+
+    link: str
+    flaps: int
+    time: float
+    held_until: float
+    was_down: bool
+
+
 @dataclass
 class HealthTracker:
     """Takes notices in, gives :class:`FabricView` out; writes the diary."""
@@ -111,7 +119,6 @@ class HealthTracker:
     sessions: dict[str, SessionState] = field(default_factory=dict)
     drained: set[str] = field(default_factory=set)
     version: int = 0  # how many reports and drains there have been
-    _restored_at: float = 0.0  # monotonic seconds
     _devices: dict[str, DeviceState] = field(default_factory=dict)
     _planes: dict[str, PlaneState] = field(default_factory=dict)
 
@@ -151,23 +158,6 @@ class HealthTracker:
         link = self.intent.link_at[end]
         if self.links[link.name].ends[end].state != DOWN:
             self._report(end, EndReport(state=DOWN, reason=2, rx_state=DOWN))
-
-    def on_arrivals(self, end: PortRef) -> None:
-        """Packets arrive at an end whose word is from before a restart: it may be well again."""
-        report = self.links[self.intent.link_at[end].name].ends[end]
-        if report.restored and self._outdated(report):
-            self._report(end, EndReport(state=UP, reason=COUNTED, rx_state=UP, neighbor_rx_state=UP))
-
-    def _outdated(self, report: EndReport) -> bool:
-        """Whether an end would have told since the restart that it is still so, if it were."""
-        health = self.intent.health
-        if report.state == DEGRADED:  # told anew with every window
-            heartbeats = 3 * health.window
-        elif report.state == PROBATION:
-            heartbeats = 2 * health.probation << min(report.flaps, health.max_doublings)
-        else:
-            return report.state == DOWN and report.reason != MISCABLED
-        return self.clock() - self._restored_at > heartbeats * health.heartbeat_us / 1e6
 
     def on_session(self, notice: SessionUp | SessionDown) -> None:
         """A session came, changed or went."""
@@ -223,6 +213,8 @@ class HealthTracker:
     def _report(self, end: PortRef, report: EndReport) -> None:
         record = self.links[self.intent.link_at[end].name]
         before = record.ends[end]
+        if report == before:
+            return
         record.ends[end] = report
         self.version += 1
         was, record.state = record.state, self._judge(record)
@@ -357,17 +349,29 @@ class HealthTracker:
 
     # ---- memory ----------------------------------------------------------------------------------------------------
 
-    def restore(self, ends: Iterable[tuple[PortRef, EndReport]], drained: Iterable[str]) -> None:
+    def failures(self) -> list[Failure]:
+        """What is known of links that have failed."""
+        return [
+            Failure(name, record.flaps, record.last_failure, record.held_until, record.was_down)
+            for name, record in self.links.items()
+            if record.flaps
+        ]
+
+    def restore(
+        self, ends: Iterable[tuple[PortRef, EndReport]], failures: Iterable[Failure], drained: Iterable[str]
+    ) -> None:
         """Take up what a controller before this one knew; names that the intent has no more are forgotten."""
-        self._restored_at = self.clock()
+        for failure in failures:
+            if failure.link in self.links:
+                record = self.links[failure.link]
+                record.flaps, record.last_failure = failure.flaps, failure.time
+                record.held_until, record.was_down = failure.held_until, failure.was_down
         for end, report in ends:
             link = self.intent.link_at.get(end)
             if link is not None:
                 record = self.links[link.name]
-                record.ends[end] = replace(report, restored=True)
+                record.ends[end] = report
                 record.state = self._judge(record)
-                again = record.state is LinkState.PROBATION and any(one.flaps for one in record.ends.values())
-                record.was_down |= again or record.state in NOT_CARRYING
         names = self.links.keys() | self._devices.keys() | set(self.intent.planes)
         self.drained |= set(drained) & names
         self._devices = {name: self._device_state(name) for name in self._devices}

@@ -1,16 +1,18 @@
-"""What must survive a restart of the controller, in a JSON file: what ends of links told last, and what is drained."""
+"""What must survive a restart of the controller, in a JSON file: what ends of links told last, which links have failed
+and when, and what is drained. Times in the file are seconds since 1970."""
 
 from __future__ import annotations
 
 import json
 import logging
 import os
+import time
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from controller.health import UNKNOWN, EndReport, HealthTracker
+from controller.health import UNKNOWN, EndReport, Failure, HealthTracker
 from controller.model import PortRef
 
 log = logging.getLogger(__name__)
@@ -21,6 +23,7 @@ class Remembered:
     """The contents of a memory file."""
 
     ends: tuple[tuple[PortRef, EndReport], ...] = ()
+    failures: tuple[Failure, ...] = ()  # in monotonic seconds, as the tracker's
     drained: tuple[str, ...] = ()
 
 
@@ -39,7 +42,8 @@ class Memory:
             for item in data["ends"]:
                 report = item["report"] | {"heard": tuple(item["report"]["heard"])}
                 ends.append((PortRef(item["device"], item["port"]), EndReport(**report)))
-            return Remembered(tuple(ends), tuple(map(str, data["drained"])))
+            failures = [_shifted(Failure(**item), -_monotonic_zero()) for item in data["failures"]]
+            return Remembered(tuple(ends), tuple(failures), tuple(map(str, data["drained"])))
         except FileNotFoundError:
             return Remembered()
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -48,7 +52,11 @@ class Memory:
 
     def save(self, tracker: HealthTracker) -> None:
         """Remember what the tracker knows."""
-        data = {"ends": list(_ends(tracker)), "drained": sorted(tracker.drained)}
+        data = {
+            "ends": list(_ends(tracker)),
+            "failures": [asdict(_shifted(failure, _monotonic_zero())) for failure in tracker.failures()],
+            "drained": sorted(tracker.drained),
+        }
         if data == self._last:
             return
         temporary = self.path.with_suffix(".new")
@@ -66,3 +74,12 @@ def _ends(tracker: HealthTracker) -> Iterable[dict[str, Any]]:
         for end, report in record.ends.items():
             if report.state != UNKNOWN:
                 yield {"device": end.device, "port": end.port, "report": asdict(report)}
+
+
+def _monotonic_zero() -> float:
+    """When the monotonic clock was 0, in seconds since 1970; to a tenth, in which it does not wander."""
+    return round(time.time() - time.monotonic(), 1)
+
+
+def _shifted(failure: Failure, seconds: float) -> Failure:
+    return replace(failure, time=round(failure.time + seconds, 3), held_until=round(failure.held_until + seconds, 3))

@@ -2,7 +2,8 @@
 
 Every device is reconciled against its own read-back when its session comes up; after that, what it holds is known, and
 a change in health writes only what differs. Before the first write of a new primary, all devices are asked what arrives
-at their ports: what failed while nobody watched must not be taken for well.
+at their ports, and where neither they nor the memory have told of a link, they are given the window after which they
+tell again: what failed while nobody watched must not be taken for well.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,7 +32,7 @@ from controller.device import (
 )
 from controller.entities import Entity
 from controller.events import EventLog
-from controller.health import HealthTracker, LinkState
+from controller.health import UNKNOWN, HealthTracker, LinkState
 from controller.memory import Memory
 from controller.model import Intent, PortRef, Role
 from controller.paths import FabricView
@@ -43,19 +44,18 @@ from controller.telemetry import Telemetry, silent_ports, take_snapshot
 
 log = logging.getLogger(__name__)
 
-SETTLE_S = 0.6  # the longest wait for all devices before the first write
+SETTLE_S = 0.6  # the longest wait for all devices before the first write, where all links are known
 POLL_S = 1.0
 RETRY_S = 1.0  # after a device refused to be reconciled
 FAILED = (fy.P4ClientError, NotPrimary, WriteFailed)
 
 
 @dataclass(frozen=True, slots=True)
-class Arrivals:
-    """What a device's counters say about the ends of its links."""
+class Silence:
+    """The ends of a device's links at which nothing arrives, by its counters."""
 
     device: str
     silent: frozenset[int]
-    heard: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Controller:
         self.telemetry = Telemetry()
         self.memory = Memory(memory)
         self.poll_s = poll_s
-        self._notices: asyncio.Queue[Notice | Arrivals | Nudge] = asyncio.Queue()
+        self._notices: asyncio.Queue[Notice | Silence | Nudge] = asyncio.Queue()
         self.sessions = {
             device.name: DeviceSession(device, programs(device.role), self._notices.put_nowait, election_id=election_id)
             for device in intent.devices
@@ -93,7 +93,7 @@ class Controller:
         self.holds: dict[str, frozenset[Entity]] = {}  # what devices are known to hold
         self._remembered = 0  # the tracker's version
         self._syncing: dict[str, asyncio.Task[None]] = {}
-        self._asked: set[str] = set()  # devices whose counters have been heard by this primary
+        self._asked: dict[str, bool] = {}  # devices heard by this primary: whether they were configured before
         self._settled = asyncio.Event()
         self._settling: asyncio.Task[None] | None = None
         self._changed = asyncio.Condition()
@@ -154,7 +154,7 @@ class Controller:
         async with self._changed:
             self._changed.notify_all()
 
-    def _take(self, notice: Notice | Arrivals | Nudge) -> None:
+    def _take(self, notice: Notice | Silence | Nudge) -> None:
         match notice:
             case LinkDigest():
                 self.tracker.on_digest(notice)
@@ -164,11 +164,9 @@ class Controller:
             case SessionDown():
                 self.tracker.on_session(notice)
                 self._forget(notice.device)
-            case Arrivals():
+            case Silence():
                 for port in notice.silent:
                     self.tracker.on_silence(PortRef(notice.device, port))
-                for port in notice.heard:
-                    self.tracker.on_arrivals(PortRef(notice.device, port))
             case PacketIn() if notice.metadata["reason"] == REASON:
                 self.mailbox.take(notice)
             case PacketIn():
@@ -182,7 +180,7 @@ class Controller:
 
     def _remember(self) -> None:
         remembered = self.memory.load()
-        self.tracker.restore(remembered.ends, remembered.drained)
+        self.tracker.restore(remembered.ends, remembered.failures, remembered.drained)
         self.view = self.tracker.view()
 
     def _session_up(self, notice: SessionUp) -> None:
@@ -197,7 +195,7 @@ class Controller:
     def _forget(self, name: str) -> None:
         """What the device holds is not known any more. With no device left, the next primary settles anew."""
         self.holds.pop(name, None)
-        self._asked.discard(name)
+        self._asked.pop(name, None)
         task = self._syncing.pop(name, None)
         if task is not None:
             task.cancel()
@@ -210,18 +208,27 @@ class Controller:
         """Give every device the time to tell, within limits."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(SETTLE_S):
-                while self._asked < self.sessions.keys():
+                while self._asked.keys() < self.sessions.keys():
+                    await asyncio.sleep(0.01)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._window_s):
+                while self._has_links_untold():
                     await asyncio.sleep(0.01)
         self._settled.set()
         self.nudge()
+
+    def _has_links_untold(self) -> bool:
+        """Whether an end of which nothing is known will tell: its device was at work before."""
+        configured = {name for name, before in self._asked.items() if before}
+        ends = (item for record in self.tracker.links.values() for item in record.ends.items())
+        return any(report.state == UNKNOWN and end.device in configured for end, report in ends)
 
     async def _take_over(self, name: str) -> None:
         """Learn what arrives at the device, then make it hold what it should."""
         session = self.sessions[name]
         while True:
             try:
-                await self._ask(name)
-                self._asked.add(name)
+                self._asked[name] = await self._ask(name)
                 await self._settled.wait()
                 await self._step_done()
                 desired = self.desired[name]
@@ -243,19 +250,20 @@ class Controller:
         while not self._notices.empty():
             await asyncio.sleep(0)
 
-    async def _ask(self, name: str) -> None:
-        """Two looks at the counters of what arrives, far enough apart for a heartbeat to be missed for certain."""
+    async def _ask(self, name: str) -> bool:
+        """Two looks at the counters of what arrives, far enough apart for a heartbeat to be missed for certain.
+
+        Returns whether the device has been configured before.
+        """
         session = self.sessions[name]
         before = await take_snapshot(session, time.monotonic())
         if not any(kind == "rx" for kind, _ in before.ports):
-            return  # not configured yet
+            return False
         await asyncio.sleep(self._missed_s)
         after = await take_snapshot(session, time.monotonic())
-        self._notices.put_nowait(self._arrivals(name, *silent_ports(before, after)))
-
-    def _arrivals(self, name: str, silent: Iterable[int], heard: Iterable[int]) -> Arrivals:
         linked = {link.at(name).port for link in self.intent.links_of[name]}
-        return Arrivals(name, frozenset(silent) & linked, frozenset(heard) & linked)
+        self._notices.put_nowait(Silence(name, frozenset(silent_ports(before, after) & linked)))
+        return True
 
     # ---- reaction --------------------------------------------------------------------------------------------------
 
@@ -313,7 +321,7 @@ class Controller:
             self.telemetry.add(name, snapshot)
             before = self.telemetry.at(name, snapshot.time - self._silence_s)
             if before is not None:
-                self._cross_check(name, *silent_ports(before, snapshot))
+                self._cross_check(name, silent_ports(before, snapshot))
 
     @property
     def _silence_s(self) -> float:
@@ -325,10 +333,15 @@ class Controller:
     def _missed_s(self) -> float:
         return (self.intent.health.missed_limit + 1) * self.intent.health.heartbeat_us / 1e6
 
-    def _cross_check(self, name: str, silent: set[int], heard: set[int]) -> None:
+    @property
+    def _window_s(self) -> float:
+        """How long it takes a device to tell again, with a quarter to spare."""
+        return 1.25 * self.intent.health.window * self.intent.health.heartbeat_us / 1e6
+
+    def _cross_check(self, name: str, silent: set[int]) -> None:
         """An end that was well and hears nothing: its digest got lost, or the device no longer sends any."""
         well = (LinkState.UP, LinkState.GRAY, LinkState.HELD)
         at = {link.at(name).port: link.name for link in self.intent.links_of[name]}
         late = {port for port in silent if port in at and self.tracker.links[at[port]].state in well}
-        if late or heard:
-            self._notices.put_nowait(self._arrivals(name, late, heard))
+        if late:
+            self._notices.put_nowait(Silence(name, frozenset(late)))

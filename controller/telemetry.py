@@ -127,11 +127,10 @@ def went_back(before: Snapshot, after: Snapshot) -> bool:
     return any(after.ports.get(key, (0, 0))[0] < count[0] for key, count in before.ports.items())
 
 
-def silent_ports(before: Snapshot, after: Snapshot) -> tuple[set[int], set[int]]:
-    """Ports at which nothing arrived between two snapshots, and ports at which something did."""
-    silent: set[int] = set()
-    heard: set[int] = set()
-    for (name, port), count in after.ports.items():
-        if name == "rx" and (name, port) in before.ports:
-            (heard if count[0] > before.ports[name, port][0] else silent).add(port)
-    return silent, heard
+def silent_ports(before: Snapshot, after: Snapshot) -> set[int]:
+    """Ports at which nothing arrived between two snapshots."""
+    return {
+        port
+        for (name, port), count in after.ports.items()
+        if name == "rx" and (name, port) in before.ports and count[0] <= before.ports[name, port][0]
+    }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from controller.health import (
     UP,
     DeviceState,
     EndReport,
+    Failure,
     HealthTracker,
     LinkState,
     PlaneState,
@@ -137,7 +139,7 @@ def test_an_end_where_nothing_arrives_is_down_although_nobody_told() -> None:
         Snapshot(1.0, {("rx", 1): (10, 0), ("rx", 2): (5, 0)}),
         Snapshot(4.0, {("rx", 1): (10, 0), ("rx", 2): (9, 0)}),
     )
-    assert silent_ports(before, after) == ({1}, {2})
+    assert silent_ports(before, after) == {1}
     health = tracker()
     for end in (LOWER, UPPER):
         health.on_digest(digest(end, UP))
@@ -146,7 +148,7 @@ def test_an_end_where_nothing_arrives_is_down_although_nobody_told() -> None:
     assert "p1:1 says down (heartbeats missed)" in health.log.since()[-2].evidence
 
 
-def test_what_is_remembered_is_taken_up_until_packets_arrive_again(tmp_path: Path) -> None:
+def test_what_is_remembered_is_taken_up_until_it_is_told_anew(tmp_path: Path) -> None:
     first = tracker()
     first.on_digest(digest(LOWER, DOWN, reason=2))
     first.on_digest(digest(PortRef("nic2", 2), DOWN, reason=3, device=1, device_port=9))
@@ -154,12 +156,37 @@ def test_what_is_remembered_is_taken_up_until_packets_arrive_again(tmp_path: Pat
     Memory(tmp_path / "memory.json").save(first)
     remembered = Memory(tmp_path / "memory.json").load()
     second = tracker()
-    second.restore(remembered.ends, remembered.drained)
+    second.restore(remembered.ends, remembered.failures, remembered.drained)
     assert second.view() == first.view()
-    for end in (LOWER, PortRef("nic2", 2)):
-        second.on_arrivals(end)
+    second.on_digest(digest(LOWER, UP))
     assert second.links[LINK].state is LinkState.HELD
-    assert second.links["nic2:2-p1:2"].state is LinkState.MISCABLED, "packets arrive, from the wrong neighbour"
+    assert second.links["nic2:2-p1:2"].state is LinkState.MISCABLED
+
+
+def test_how_often_a_link_failed_and_until_when_it_is_held_is_remembered(tmp_path: Path) -> None:
+    clock = Clock()
+    clock.now = time.monotonic()
+    first = tracker(clock)
+    for state in (DOWN, UP, DOWN, UP):
+        first.on_digest(digest(LOWER, state))
+    Memory(tmp_path / "memory.json").save(first)
+    remembered = Memory(tmp_path / "memory.json").load()
+    second = tracker(clock)
+    second.restore(remembered.ends, remembered.failures, remembered.drained)
+    before, after = first.links[LINK], second.links[LINK]
+    assert (after.state, after.flaps) == (before.state, before.flaps) == (LinkState.HELD, 2)
+    assert after.held_until == pytest.approx(before.held_until, abs=0.2)
+    clock.now = before.held_until + 0.2
+    assert second.tick()
+    assert after.state is LinkState.UP
+
+
+def test_what_is_told_again_changes_nothing() -> None:
+    health = tracker()
+    health.on_digest(digest(LOWER, DEGRADED, reason=4, lost=3, expected=100))
+    before = (health.version, kinds(health))
+    health.on_digest(digest(LOWER, DEGRADED, reason=4, lost=3, expected=100))
+    assert (health.version, kinds(health)) == before
 
 
 def test_a_memory_that_makes_no_sense_is_no_memory(tmp_path: Path) -> None:
@@ -168,7 +195,7 @@ def test_a_memory_that_makes_no_sense_is_no_memory(tmp_path: Path) -> None:
         path.write_text(text)
         assert Memory(path).load().ends == ()
     restored = tracker()
-    restored.restore([(PortRef("gone", 1), EndReport(state=DOWN))], ["gone"])
+    restored.restore([(PortRef("gone", 1), EndReport(state=DOWN))], [Failure("gone", 1, 0, 0, True)], ["gone"])
     assert restored.view() == FabricView()
 
 

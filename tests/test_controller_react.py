@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from ipaddress import IPv4Network
 from pathlib import Path
@@ -18,7 +19,7 @@ from controller.device import SessionState
 from controller.events import Event
 from controller.health import DeviceState, LinkState, PlaneState
 from controller.model import AclAction, AclRule, PortRef, Postcards
-from controller.react import Controller
+from controller.react import SETTLE_S, Controller
 from tests.controller_fabric import Fabric
 
 WAIT_S = 30.0
@@ -71,6 +72,10 @@ def events(controller: Controller, *kinds: str) -> list[Event]:
 
 def writes(controller: Controller) -> list[Event]:
     return events(controller, "reconciled", "rerouted")
+
+
+def states(controller: Controller) -> dict[str, str]:
+    return {name: record.state for name, record in controller.tracker.links.items()}
 
 
 def state_of(controller: Controller, link: str) -> LinkState:
@@ -374,28 +379,45 @@ def test_what_links_were_before_the_controller_started_is_remembered(single: Fab
             await beat(single, 2)
             await controller.until(lambda: state_of(controller, returning.name) is LinkState.PROBATION)
             await controller.until(controller.converged)
-            before = {name: record.state for name, record in controller.tracker.links.items()}
+            before = states(controller)
             assert sorted(before.values()) == ["gray", "probation", "up", "up"]
         again = controller_of(single, tmp_path)
         async with again.running():
             await again.until(lambda: bool(events(again, "session-up")))
-            assert {name: record.state for name, record in again.tracker.links.items()} == before
+            assert states(again) == before
             assert again.desired == controller.desired, "so nothing is written"
 
     run(body)
 
 
-def test_links_of_which_a_controller_without_memory_has_not_heard_are_unknown(single: Fabric, tmp_path: Path) -> None:
+def test_a_controller_without_memory_hears_of_every_link_before_it_writes(single: Fabric, tmp_path: Path) -> None:
+    gray = single.link("nic1", "p1")
+    to_p1, to_p2 = single.link("nic2", "p1"), single.link("nic2", "p2")
+
     async def body() -> None:
         async with brought_up(single, tmp_path) as controller:
-            assert report.status(controller)["healthy"]
+            single.loses[gray.upper] = 10
+            crossed = {to_p1.lower: to_p2.upper, to_p2.upper: to_p1.lower, to_p2.lower: to_p1.upper}
+            single.cabling |= crossed | {to_p1.upper: to_p2.lower}
+            known = {gray.name: "gray", single.link("nic1", "p2").name: "up"}
+            known |= {to_p1.name: "miscabled", to_p2.name: "miscabled"}
+            await beat(single, 90)
+            await controller.until(lambda: states(controller) == known and controller.converged())
         (tmp_path / "memory.json").unlink()
         again = controller_of(single, tmp_path)
         async with again.running():
+            while len(events(again, "session-up")) < len(again.sessions):
+                await beat(single, 1)  # so seldom that no window ends
+                await asyncio.sleep(0.02)
+            settled = time.monotonic() + SETTLE_S
+            while time.monotonic() < settled:
+                await beat(single, 1)  # so seldom that no window ends
+                await asyncio.sleep(0.02)
+            assert not again.converged(), "not all is known"
             while not again.converged():
                 await beat(single, 1)
-            assert report.status(again)["links"] == dict.fromkeys(LinkState, 0) | {"unknown": 4}
-            assert not report.status(again)["healthy"]
+            assert states(again) == known
+            assert writes(again) == []
 
     run(body)
 
