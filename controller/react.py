@@ -44,7 +44,7 @@ from controller.telemetry import Telemetry, silent_ports, take_snapshot
 
 log = logging.getLogger(__name__)
 
-SETTLE_S = 0.6  # the longest wait for all devices before the first write, where all links are known
+SETTLE_S = 0.4  # how much longer than a look at a device's counters the others wait for it before the first write
 POLL_S = 1.0
 RETRY_S = 1.0  # after a device refused to be reconciled
 FAILED = (fy.P4ClientError, NotPrimary, WriteFailed)
@@ -207,7 +207,7 @@ class Controller:
     async def _settle(self) -> None:
         """Give every device the time to tell, within limits."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(SETTLE_S):
+            async with asyncio.timeout(self._missed_s + SETTLE_S):
                 while self._asked.keys() < self.sessions.keys():
                     await asyncio.sleep(0.01)
         with contextlib.suppress(TimeoutError):
@@ -335,8 +335,8 @@ class Controller:
 
     @property
     def _window_s(self) -> float:
-        """How long it takes a device to tell again, with a quarter to spare."""
-        return 1.25 * self.intent.health.window * self.intent.health.heartbeat_us / 1e6
+        """How long it may take a device to tell again: twice as long where every second heartbeat is lost."""
+        return 2.5 * self.intent.health.window * self.intent.health.heartbeat_us / 1e6
 
     def _cross_check(self, name: str, silent: set[int]) -> None:
         """An end that was well and hears nothing: its digest got lost, or the device no longer sends any."""

@@ -105,7 +105,7 @@ class Up:
         self.events: list[dict[str, Any]] = []
         self._changed = threading.Condition()
         words = [sys.executable, "-m", "controller.cli", "-f", str(fabric.intent), "--socket", str(self.socket)]
-        words += ["up", "--json", "--memory", str(fabric.folder / "memory.json"), "--election-id", str(election_id)]
+        words += ["up", "--json", "--memory", str(fabric.memory), "--election-id", str(election_id)]
         environment = fabric.net.run_of.environment()
         self.process = subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, text=True)
         threading.Thread(target=self._read, daemon=True).start()
@@ -156,6 +156,7 @@ class LiveFabric:
 
     def __init__(self, net: FabricNet, planned: Topology, target: Target) -> None:
         self.net, self.network, self.folder = net, net.live(), net.run_of.folder
+        self.memory = self.folder / "memory.json"
         self.relay = Relay(self.folder / "relay.grpc", self.network.node(RELAYED).grpc)
         self.relay.join()
         content = intent(planned, self.network, HEARTBEAT_US)
@@ -228,8 +229,8 @@ class LiveFabric:
         """Every device with a session holds what it should."""
 
         def converged() -> bool:
-            devices = self.ask("status")["devices"]
-            return all(one["in_sync"] for one in devices if one["session"] == "primary")
+            devices = [one for one in self.ask("status")["devices"] if one["session"] == "primary"]
+            return bool(devices) and all(one["in_sync"] for one in devices)
 
         self.up.until(converged, "the reaction")
 

@@ -195,6 +195,32 @@ class TestWellCabled:
         assert not {"reconciled", "rerouted", "link-down"} & set(fabric.up.kinds())
         assert fabric.json("apply") == {"updates": {name: [] for name in DEVICES}, "errors": {}}
 
+    def test_a_controller_without_memory_learns_of_a_failed_and_a_gray_link_before_it_writes(
+        self, fabric: LiveFabric
+    ) -> None:
+        down, gray = "n1:2-p2s1:1", "n2:2-p2s1:2"
+        fabric.lose("n2", "p2s1", 0.3)
+        try:
+            with pulled(fabric, ("n1", "p2s1")) as since:
+                fabric.up.find("link-gray", gray, since)
+                fabric.up.find("link-confirmed", down, since)
+                fabric.until_converged()
+
+                def restart() -> None:
+                    fabric.up.end()
+                    fabric.memory.unlink()
+                    fabric.start("forgetful")
+                    fabric.up.find("link-gray", gray)
+                    fabric.until_converged()
+
+                assert fabric.lost(restart).lost == 0
+                states = {name: row["state"] for name, row in fabric.rows("links").items() if row["state"] != "up"}
+                assert states == {gray: "gray", down: "down"}
+                assert not {"reconciled", "rerouted"} & set(fabric.up.kinds())
+        finally:
+            fabric.lose("n2", "p2s1", 0)
+        fabric.until_well()
+
     def test_a_backup_takes_over_in_the_sessions_that_it_has_and_nothing_is_lost(self, fabric: LiveFabric) -> None:
         primary = fabric.up
         backup = fabric.start("backup", election_id=5)
@@ -245,5 +271,17 @@ def test_miscabled_links_are_named_with_who_was_heard_and_never_used(target: str
         assert set(fabric.happened(0, "link-miscabled")) == {("link-miscabled", link) for link in P1_LINKS[:2]}
         fabric.json("counters", "baseline", "--file", file)
         assert fabric.lost(nothing).lost == 0
+
+        def restart() -> None:
+            fabric.up.end()
+            fabric.memory.unlink()
+            fabric.start("forgetful")
+            fabric.up.find("link-miscabled", P1_LINKS[0])
+            fabric.up.find("link-miscabled", P1_LINKS[1])
+            fabric.until_converged()
+
+        assert fabric.lost(restart).lost == 0
+        assert fabric.rows("links") == links
+        assert not {"reconciled", "rerouted"} & set(fabric.up.kinds())
         changes = fabric.json("counters", "delta", "--file", file, "--match", "forwarded")["changes"]
         assert not [one for one in changes if one["counter"] == "port 1 forwarded" and one["device"] in ("n1", "n2")]

@@ -409,7 +409,7 @@ def test_a_controller_without_memory_hears_of_every_link_before_it_writes(single
             while len(events(again, "session-up")) < len(again.sessions):
                 await beat(single, 1)  # so seldom that no window ends
                 await asyncio.sleep(0.02)
-            settled = time.monotonic() + SETTLE_S
+            settled = time.monotonic() + 2 * SETTLE_S
             while time.monotonic() < settled:
                 await beat(single, 1)  # so seldom that no window ends
                 await asyncio.sleep(0.02)
