@@ -50,7 +50,7 @@ class Installed:
 async def read_devices(intent: Intent, remembered: Remembered, timeout_s: float) -> Installed:
     """Read every device. One without a pipeline holds nothing; one that does not answer in time is an error."""
     tracker = HealthTracker(intent, EventLog(), time.monotonic)
-    tracker.restore(remembered.ends, remembered.drained)
+    tracker.restore(remembered.ends, remembered.failures, remembered.drained)
     view = tracker.view()
     result = Installed(view, Planner(intent).plan(view))
 
