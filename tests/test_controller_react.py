@@ -401,7 +401,7 @@ def test_a_controller_without_memory_hears_of_every_link_before_it_writes(single
             single.cabling |= crossed | {to_p1.upper: to_p2.lower}
             known = {gray.name: "gray", single.link("nic1", "p2").name: "up"}
             known |= {to_p1.name: "miscabled", to_p2.name: "miscabled"}
-            await beat(single, 90)
+            await beat(single, 150)  # half a window after what was told again
             await controller.until(lambda: states(controller) == known and controller.converged())
         (tmp_path / "memory.json").unlink()
         again = controller_of(single, tmp_path)
