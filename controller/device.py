@@ -24,7 +24,7 @@ from controller.entities import Entity, Meter, TableEntry
 from controller.model import Device
 from controller.programs import Program
 from controller.reconcile import Difference, Update, Verb, batches, difference
-from controller.tables import LINK_EVENT, rank
+from controller.tables import LINK_EVENT, PORT_EVENT, rank
 
 log = logging.getLogger(__name__)
 
@@ -68,6 +68,15 @@ class LinkDigest:
 
 
 @dataclass(frozen=True, slots=True)
+class PortDigest:
+    """A device's data plane tells of a port's carrier; the members of port_event_t by name."""
+
+    device: str
+    values: dict[str, int] = field(hash=False)
+    received: float  # monotonic seconds
+
+
+@dataclass(frozen=True, slots=True)
 class PacketIn:
     """A packet that a device sent to the controller."""
 
@@ -76,7 +85,7 @@ class PacketIn:
     metadata: dict[str, int] = field(hash=False)
 
 
-Notice = SessionUp | SessionDown | LinkDigest | PacketIn
+Notice = SessionUp | SessionDown | LinkDigest | PortDigest | PacketIn
 
 
 class NotPrimary(Exception):
@@ -167,7 +176,8 @@ class DeviceSession:
         """finsy has the pipeline in place, or the role of this session has changed."""
         if not self._readers:
             self._readers = [
-                asyncio.create_task(self._read_digests(switch)),
+                asyncio.create_task(self._read_digests(switch, LINK_EVENT, LinkDigest)),
+                asyncio.create_task(self._read_digests(switch, PORT_EVENT, PortDigest)),
                 asyncio.create_task(self._read_packets(switch)),
             ]
         if self._announcing is not None:
@@ -186,12 +196,12 @@ class DeviceSession:
         self.last_error = ""
         self._notify(SessionUp(self.device.name, self.state, self._lacking))
 
-    async def _read_digests(self, switch: fy.Switch) -> None:
-        async for digest in switch.read_digests(LINK_EVENT, queue_size=QUEUE_SIZE):
+    async def _read_digests(self, switch: fy.Switch, name: str, notice: type[LinkDigest] | type[PortDigest]) -> None:
+        async for digest in switch.read_digests(name, queue_size=QUEUE_SIZE):
             received = time.monotonic()
             for values in digest.data:
                 numbers = {name: int(value) for name, value in values.items()}
-                self._notify(LinkDigest(self.device.name, numbers, received))
+                self._notify(notice(self.device.name, numbers, received))
             with contextlib.suppress(fy.P4ClientError):  # the session is ending
                 await switch.write([digest.ack()])
 

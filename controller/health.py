@@ -8,11 +8,11 @@ lost session is no evidence of anything but itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from controller.device import LinkDigest, SessionDown, SessionState, SessionUp
+from controller.device import LinkDigest, PortDigest, SessionDown, SessionState, SessionUp
 from controller.events import EventLog
 from controller.model import Intent, Link, PortRef, Role
 from controller.paths import FabricView
@@ -20,7 +20,8 @@ from controller.paths import FabricView
 UNKNOWN, UP, DEGRADED, DOWN, PROBATION = range(5)  # link_state_t
 STATE_NAMES = ("unknown", "up", "degraded", "down", "probation")
 MISCABLED = 3  # of link_reason_t
-REASONS = ("", "heard again", "heartbeats missed", "miscabled", "loss", "clean", "the neighbour's view changed")
+REASONS = ("", "heard again", "heartbeats missed", "miscabled", "loss", "clean", "the neighbour's view changed",
+           "no carrier")  # fmt: skip
 
 
 class LinkState(StrEnum):
@@ -33,6 +34,14 @@ class LinkState(StrEnum):
     MISCABLED = "miscabled"
     PROBATION = "probation"  # was down; the data plane watches
     HELD = "held"  # was down; well, but not for long enough
+
+
+class PortState(StrEnum):
+    """Whether a port has a carrier."""
+
+    UNKNOWN = "unknown"  # no session
+    UP = "up"
+    DOWN = "down"
 
 
 class PlaneState(StrEnum):
@@ -108,6 +117,16 @@ class Failure:
     was_down: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What a controller passes on to the next one."""
+
+    ends: tuple[tuple[PortRef, EndReport], ...] = ()
+    failures: tuple[Failure, ...] = ()
+    down_ports: tuple[PortRef, ...] = ()
+    drained: tuple[str, ...] = ()
+
+
 @dataclass
 class HealthTracker:
     """Takes notices in, gives :class:`FabricView` out; writes the diary."""
@@ -117,6 +136,7 @@ class HealthTracker:
     clock: Callable[[], float]
     links: dict[str, LinkRecord] = field(default_factory=dict)
     sessions: dict[str, SessionState] = field(default_factory=dict)
+    down_ports: set[PortRef] = field(default_factory=set)  # without a carrier
     drained: set[str] = field(default_factory=set)
     version: int = 0  # how many reports and drains there have been
     _devices: dict[str, DeviceState] = field(default_factory=dict)
@@ -152,6 +172,24 @@ class HealthTracker:
             flaps=values["flaps"],
         )
         self._report(end, report)
+
+    def on_port(self, digest: PortDigest) -> None:
+        """A device tells that a port has lost its carrier, or has it again."""
+        end, is_down = PortRef(digest.device, digest.values["port"]), bool(digest.values["is_down"])
+        if is_down == (end in self.down_ports):
+            return
+        self.version += 1
+        if is_down:
+            self.down_ports.add(end)
+            self.log.add("port-down", str(end), f"no carrier; it leads to {self.intent.leads_to(end)}")
+        else:
+            self.down_ports.discard(end)
+            self.log.add("port-up", str(end), f"carrier; it leads to {self.intent.leads_to(end)}")
+
+    def on_empty(self, name: str) -> None:
+        """A device has been found without a pipeline: its data plane will tell anew of ports without a carrier."""
+        self.down_ports = {end for end in self.down_ports if end.device != name}
+        self.version += 1
 
     def on_silence(self, end: PortRef) -> None:
         """By its counters, nothing arrives at this end of a link although heartbeats are due."""
@@ -333,6 +371,12 @@ class HealthTracker:
             return LinkState.UNKNOWN
         return record.state
 
+    def port_state(self, end: PortRef) -> PortState:
+        """What is known of a port that leads to a host."""
+        if self.sessions[end.device] is SessionState.CLOSED:
+            return PortState.UNKNOWN
+        return PortState.DOWN if end in self.down_ports else PortState.UP
+
     def view(self) -> FabricView:
         """What the planner needs to know."""
         by_state = {state: set[str]() for state in LinkState}
@@ -349,31 +393,40 @@ class HealthTracker:
 
     # ---- memory ----------------------------------------------------------------------------------------------------
 
-    def failures(self) -> list[Failure]:
-        """What is known of links that have failed."""
-        return [
-            Failure(name, record.flaps, record.last_failure, record.held_until, record.was_down)
-            for name, record in self.links.items()
-            if record.flaps
-        ]
+    def remember(self) -> Remembered:
+        """What is known of ends of links that have told, of links that have failed, of ports, and what is drained."""
+        return Remembered(
+            ends=tuple(
+                (end, report)
+                for record in self.links.values()
+                for end, report in record.ends.items()
+                if report.state != UNKNOWN
+            ),
+            failures=tuple(
+                Failure(name, record.flaps, record.last_failure, record.held_until, record.was_down)
+                for name, record in self.links.items()
+                if record.flaps
+            ),
+            down_ports=tuple(sorted(self.down_ports)),
+            drained=tuple(sorted(self.drained)),
+        )
 
-    def restore(
-        self, ends: Iterable[tuple[PortRef, EndReport]], failures: Iterable[Failure], drained: Iterable[str]
-    ) -> None:
+    def restore(self, remembered: Remembered) -> None:
         """Take up what a controller before this one knew; names that the intent has no more are forgotten."""
-        for failure in failures:
+        for failure in remembered.failures:
             if failure.link in self.links:
                 record = self.links[failure.link]
                 record.flaps, record.last_failure = failure.flaps, failure.time
                 record.held_until, record.was_down = failure.held_until, failure.was_down
-        for end, report in ends:
+        for end, report in remembered.ends:
             link = self.intent.link_at.get(end)
             if link is not None:
                 record = self.links[link.name]
                 record.ends[end] = report
                 record.state = self._judge(record)
         names = self.links.keys() | self._devices.keys() | set(self.intent.planes)
-        self.drained |= set(drained) & names
+        self.drained |= set(remembered.drained) & names
+        self.down_ports |= {end for end in remembered.down_ports if end.device in self._devices}
         self._devices = {name: self._device_state(name) for name in self._devices}
         self._planes = {plane: self._plane_state(plane) for plane in self._planes}
 

@@ -1,5 +1,4 @@
-"""What must survive a restart of the controller, in a JSON file: what ends of links told last, which links have failed
-and when, and what is drained. Times in the file are seconds since 1970."""
+"""What must survive a restart of the controller, in a JSON file. Times in the file are seconds since 1970."""
 
 from __future__ import annotations
 
@@ -7,24 +6,14 @@ import json
 import logging
 import os
 import time
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from controller.health import UNKNOWN, EndReport, Failure, HealthTracker
+from controller.health import EndReport, Failure, Remembered
 from controller.model import PortRef
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Remembered:
-    """The contents of a memory file."""
-
-    ends: tuple[tuple[PortRef, EndReport], ...] = ()
-    failures: tuple[Failure, ...] = ()  # in monotonic seconds, as the tracker's
-    drained: tuple[str, ...] = ()
 
 
 @dataclass
@@ -43,19 +32,21 @@ class Memory:
                 report = item["report"] | {"heard": tuple(item["report"]["heard"])}
                 ends.append((PortRef(item["device"], item["port"]), EndReport(**report)))
             failures = [_shifted(Failure(**item), -_monotonic_zero()) for item in data["failures"]]
-            return Remembered(tuple(ends), tuple(failures), tuple(map(str, data["drained"])))
+            down_ports = [PortRef(**item) for item in data["down_ports"]]
+            return Remembered(tuple(ends), tuple(failures), tuple(down_ports), tuple(map(str, data["drained"])))
         except FileNotFoundError:
             return Remembered()
         except (OSError, ValueError, KeyError, TypeError) as error:
             log.error("%s is not a memory of this controller: %r", self.path, error)
             return Remembered()
 
-    def save(self, tracker: HealthTracker) -> None:
-        """Remember what the tracker knows."""
+    def save(self, remembered: Remembered) -> None:
+        """Remember this instead of what was remembered before."""
         data = {
-            "ends": list(_ends(tracker)),
-            "failures": [asdict(_shifted(failure, _monotonic_zero())) for failure in tracker.failures()],
-            "drained": sorted(tracker.drained),
+            "ends": [asdict(end) | {"report": asdict(report)} for end, report in remembered.ends],
+            "failures": [asdict(_shifted(failure, _monotonic_zero())) for failure in remembered.failures],
+            "down_ports": [asdict(end) for end in remembered.down_ports],
+            "drained": remembered.drained,
         }
         if data == self._last:
             return
@@ -67,13 +58,6 @@ class Memory:
             self._last = data
         except OSError as error:
             log.error("%s cannot be written: %s", self.path, error)
-
-
-def _ends(tracker: HealthTracker) -> Iterable[dict[str, Any]]:
-    for record in tracker.links.values():
-        for end, report in record.ends.items():
-            if report.state != UNKNOWN:
-                yield {"device": end.device, "port": end.port, "report": asdict(report)}
 
 
 def _monotonic_zero() -> float:

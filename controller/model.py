@@ -238,6 +238,13 @@ class Intent:
         """The link that ends at a port."""
         return {end: link for link in self.links for end in (link.lower, link.upper)}
 
+    def leads_to(self, end: PortRef) -> str:
+        """What is at the other end of a port's cable."""
+        if end in self.link_at:
+            return str(self.link_at[end].other(end.device))
+        hosts = [host.name for host in self.hosts if host.attached == end]
+        return f"host {', '.join(hosts)}" if hosts else "nothing"
+
     @cached_property
     def links_of(self) -> dict[str, tuple[Link, ...]]:
         """The links of a device, by its port number."""

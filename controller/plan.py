@@ -71,7 +71,7 @@ def _fixed(intent: Intent, device: Device) -> frozenset[Entity]:
     return frozenset(
         [
             *own,
-            tables.link_event(),
+            *tables.health_events(),
             *tables.health_profile(intent),
             *tables.traffic_class(intent),
             *tables.port(intent, device),

@@ -24,6 +24,7 @@ from controller.device import (
     Notice,
     NotPrimary,
     PacketIn,
+    PortDigest,
     SessionDown,
     SessionState,
     SessionUp,
@@ -158,6 +159,8 @@ class Controller:
         match notice:
             case LinkDigest():
                 self.tracker.on_digest(notice)
+            case PortDigest():
+                self.tracker.on_port(notice)
             case SessionUp():
                 self.tracker.on_session(notice)
                 self._session_up(notice)
@@ -179,8 +182,7 @@ class Controller:
         return self.sessions[name].state is SessionState.PRIMARY
 
     def _remember(self) -> None:
-        remembered = self.memory.load()
-        self.tracker.restore(remembered.ends, remembered.failures, remembered.drained)
+        self.tracker.restore(self.memory.load())
         self.view = self.tracker.view()
 
     def _session_up(self, notice: SessionUp) -> None:
@@ -229,6 +231,8 @@ class Controller:
         while True:
             try:
                 self._asked[name] = await self._ask(name)
+                if not self._asked[name]:
+                    self.tracker.on_empty(name)
                 await self._settled.wait()
                 await self._step_done()
                 desired = self.desired[name]
@@ -275,7 +279,7 @@ class Controller:
         await self._write_changes(started)
         if self._remembered != self.tracker.version and any(self.is_primary(name) for name in self.sessions):
             self._remembered = self.tracker.version
-            self.memory.save(self.tracker)
+            self.memory.save(self.tracker.remember())
 
     async def _write_changes(self, started: float) -> None:
         """Write to every device that holds something else than it should."""

@@ -15,8 +15,7 @@ from controller import report
 from controller.device import DeviceSession, Notice, NotPrimary, SessionState, reason_of
 from controller.entities import Entity
 from controller.events import EventLog
-from controller.health import HealthTracker
-from controller.memory import Remembered
+from controller.health import HealthTracker, Remembered
 from controller.model import Intent
 from controller.paths import FabricView
 from controller.plan import Planner
@@ -50,7 +49,7 @@ class Installed:
 async def read_devices(intent: Intent, remembered: Remembered, timeout_s: float) -> Installed:
     """Read every device. One without a pipeline holds nothing; one that does not answer in time is an error."""
     tracker = HealthTracker(intent, EventLog(), time.monotonic)
-    tracker.restore(remembered.ends, remembered.failures, remembered.drained)
+    tracker.restore(remembered)
     view = tracker.view()
     result = Installed(view, Planner(intent).plan(view))
 

@@ -24,12 +24,15 @@ def status(controller: Controller) -> dict[str, Any]:
     )
     return {
         "fabric": controller.intent.name,
-        "healthy": well and all(row["state"] == DeviceState.UP and row["in_sync"] for row in rows),
+        "healthy": well
+        and not controller.tracker.down_ports
+        and all(row["state"] == DeviceState.UP and row["in_sync"] for row in rows),
         "primary": all(controller.is_primary(name) for name in controller.sessions),
         "converged": controller.converged(),
         "planes": shown,
         "devices": rows,
         "links": _count_links(controller, None),
+        "down_ports": [str(end) for end in sorted(controller.tracker.down_ports)],
         "drained": sorted(controller.tracker.drained),
         "last_event": next((event.as_dict() for event in reversed(controller.log.since())), None),
     }
@@ -120,19 +123,18 @@ def ports(controller: Controller) -> list[dict[str, Any]]:
     """Ports in use, what they lead to, and what passed."""
     intent, rows = controller.intent, []
     for device in intent.devices:
-        ends = [(host.attached, f"host {host.name}", "") for host in intent.hosts_of[device.name]]
-        for link in intent.links_of[device.name]:
-            state = str(controller.tracker.link_state(link.name))
-            ends.append((link.at(device.name), str(link.other(device.name)), state))
-        for end, leads_to, state in sorted(ends):
+        links_at = {link.at(device.name): link.name for link in intent.links_of[device.name]}
+        for end in sorted({host.attached for host in intent.hosts_of[device.name]} | links_at.keys()):
+            link = links_at.get(end)
+            state = controller.tracker.link_state(link) if link else controller.tracker.port_state(end)
             received = controller.telemetry.port("rx", end)
             sent = controller.telemetry.port("forwarded", end)
             rows.append(
                 {
                     "device": device.name,
                     "port": end.port,
-                    "leads_to": leads_to,
-                    "state": state,
+                    "leads_to": intent.leads_to(end),
+                    "state": str(state),
                     "rx_packets": received.packets,
                     "rx_bytes": received.bytes,
                     "rx_pps": received.pps,

@@ -14,7 +14,7 @@ from controller.model import AclRule, Device, EcnMode, Host, Intent, Role, Spray
 PORT_ROLE_HOST = 1
 PORT_ROLE_FABRIC = 2
 HEALTH_PROFILE = 1
-LINK_EVENT = "link_event_t"
+LINK_EVENT, PORT_EVENT = "link_event_t", "port_event_t"
 PUNT_METER = "punt_meter"
 SHARE_ONE = 65536  # of share_t
 CPU_PORT = 510
@@ -91,9 +91,13 @@ def health_profile(intent: Intent) -> Iterator[Entity]:
     )
 
 
-def link_event() -> Digest:
-    """Every change of a link is told at once. Duplicates are held back for as long as acknowledgements may take."""
-    return Digest(LINK_EVENT, max_list_size=1, max_timeout_ns=0, ack_timeout_ns=100_000_000)
+def health_events() -> list[Digest]:
+    """Every change of a link or a port is told at once. Duplicates are held back for as long as acknowledgements may
+    take.
+    """
+    return [
+        Digest(name, max_list_size=1, max_timeout_ns=0, ack_timeout_ns=100_000_000) for name in (LINK_EVENT, PORT_EVENT)
+    ]
 
 
 # ---- classify, protect -----------------------------------------------------------------------------------------------

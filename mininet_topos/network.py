@@ -81,7 +81,7 @@ class FabricNet(Mininet):
             run=self.run_of,
             device=device,
             target=self.settings.target_of(device.role),
-            heartbeat_ports=self.topology.link_ports(device.name),
+            timer_ports=self.topology.timer_ports(device.name),
             heartbeat_us=self.settings.interval_us,
             queues=self.settings.queues,
         )

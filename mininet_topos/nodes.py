@@ -98,13 +98,13 @@ class P4Switch(_Marked, Switch):
         name: str,
         device: Device,
         target: Target,
-        heartbeat_ports: tuple[int, ...],
+        timer_ports: tuple[int, ...],
         heartbeat_us: int,
         queues: QueueSettings,
         **params: Any,
     ) -> None:
         self.device, self.target, self.queues = device, target, queues
-        self.heartbeat = (heartbeat_ports, heartbeat_us)
+        self.timers = (timer_ports, heartbeat_us)
         self.processes: list[subprocess.Popen[bytes]] = []
         self._announced = threading.Event()
         self._is_ready = False
@@ -114,7 +114,7 @@ class P4Switch(_Marked, Switch):
             "for each in all default; do echo 1 >/proc/sys/net/ipv6/conf/$each/disable_ipv6; done",
             "ip link set dev lo up",  # for Thrift
         )
-        if target is Target.BMV2 and heartbeat_ports:
+        if target is Target.BMV2 and timer_ports:
             outside, within = TIMER_WIRE
             self.script(
                 f"ip link add {outside} type veth peer name {within}",
@@ -126,7 +126,7 @@ class P4Switch(_Marked, Switch):
     def process(self) -> Process:
         """What its process is started with."""
         ports = {port: str(intf) for port, intf in sorted(self.intfs.items())}
-        return Process(self.name, self.device.device_id, ports, *self.heartbeat, self.run.folder)
+        return Process(self.name, self.device.device_id, ports, *self.timers, self.run.folder)
 
     def launch(self) -> None:
         """Starts the process without waiting for it; ``wait_ready`` does that."""
@@ -150,7 +150,7 @@ class P4Switch(_Marked, Switch):
         if not self.queues.changes_nothing:
             for port in self.intfs:
                 set_queues(self.live(), port, self.queues)
-        if self.target is Target.BMV2 and self.heartbeat[0]:
+        if self.target is Target.BMV2 and self.timers[0]:
             with self.process.log.open("ab") as log:
                 sender = self.popen(self.process.timer_command(), stdin=DEVNULL, stdout=log, stderr=log)
             self.processes.append(sender)

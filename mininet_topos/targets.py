@@ -11,7 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from mininet_topos.queues import PRIORITIES
-from mininet_topos.timer import TIMER_PORT, timer_packet
+from mininet_topos.timer import IS_DOWN_AT, TIMER_PORT, timer_packet
 from mininet_topos.topology import TopologyError
 
 CPU_PORT = 510
@@ -53,7 +53,7 @@ class Process:
     name: str
     device_id: int
     ports: Mapping[int, str]  # interfaces by port number
-    heartbeat_ports: tuple[int, ...]
+    timer_ports: tuple[int, ...]
     heartbeat_us: int
     folder: Path  # for its sockets and its log
 
@@ -75,7 +75,7 @@ class Process:
     def command(self, target: Target) -> list[str]:
         """The command line. The pipeline comes later, from the controller."""
         ports = dict(self.ports)
-        if target is Target.BMV2 and self.heartbeat_ports:
+        if target is Target.BMV2 and self.timer_ports:
             ports[TIMER_PORT] = TIMER_WIRE[1]
         interfaces = [word for port, ifname in ports.items() for word in ("-i", f"{port}@{ifname}")]
         common = ["--no-p4", "--device-id", str(self.device_id), *interfaces]
@@ -89,9 +89,10 @@ class Process:
 
     def timer_command(self) -> list[str]:
         """The sender of timer packets that runs beside BMv2."""
-        ports = map(str, self.heartbeat_ports)
+        ports = [f"{port}@{self.ports[port]}" for port in self.timer_ports]
         return [sys.executable, "-m", "mininet_topos.timer", TIMER_WIRE[0], str(self.heartbeat_us), *ports]
 
     def _generators(self) -> list[str]:
         every = f"{TIMER_PORT},{self.heartbeat_us}us"
-        return [word for port in self.heartbeat_ports for word in ("--pktgen", f"{every},{timer_packet(port).hex()}")]
+        packets = {port: timer_packet(port).hex() for port in self.timer_ports}
+        return [w for port, packet in packets.items() for w in ("--pktgen", f"{every},{packet},{port}@{IS_DOWN_AT}")]

@@ -115,6 +115,11 @@ class Topology:
         found = [link for link in self.links if node in (link.a.node, link.b.node)]
         return tuple(sorted(found, key=lambda link: link.a.port if link.a.node == node else link.b.port))
 
+    def timer_ports(self, device: str) -> tuple[int, ...]:
+        """The ports of a device that get timers: all, where any exchanges heartbeats."""
+        ends = [link.a if link.a.node == device else link.b for link in self.links_of(device)]
+        return tuple(end.port for end in ends) if self.link_ports(device) else ()
+
     def link_ports(self, device: str) -> tuple[int, ...]:
         """The ports of a device that lead to another device: those that exchange heartbeats."""
         links = self.links_of(device)

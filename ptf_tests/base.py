@@ -16,7 +16,7 @@ from ptf.testutils import dp_poll, send_packet, test_params_get, verify_packet  
 
 from mininet_topos.thrift import SimpleSwitchClient
 from ptf_tests import packets as p
-from ptf_tests.p4runtime import Client, flush
+from ptf_tests.p4runtime import LINK_EVENT, Client, flush
 from softswitch.control import ControlClient
 
 PORTS = (1, 2, 3, 4)  # front-panel ports that the test holds the other ends of
@@ -42,7 +42,7 @@ class P4Test(BaseTest):  # type: ignore[misc]
         self.p4 = client(self.params["grpc"], self.params["program"])
         self.dataplane = ptf.dataplane_instance
         self.dataplane.flush()
-        flush(self.p4.packets_in, self.p4.digests)
+        flush(self.p4.packets_in, *self.p4.digests.values())
         self.installed: list[Any] = []
         self.slowed: set[int] = set()
         self.since = 0  # ticks of the switch's clock
@@ -149,14 +149,14 @@ class P4Test(BaseTest):  # type: ignore[misc]
         except Empty:
             raise AssertionError("no packet came to the controller") from None
 
-    def expect_event(self, **fields: int) -> dict[str, int]:
-        """The next link event since ``self.since``; it has these fields."""
+    def expect_event(self, *, kind: str = LINK_EVENT, **fields: int) -> dict[str, int]:
+        """The next event of that kind since ``self.since``; it has these fields."""
         event = {"time": -1}
         while event["time"] <= self.since:
             try:
-                event = self.p4.digests.get(timeout=WAIT_S)
+                event = self.p4.digests[kind].get(timeout=WAIT_S)
             except Empty:
-                raise AssertionError(f"no link event with {fields}") from None
+                raise AssertionError(f"no {kind} with {fields}") from None
         self.assertEqual({name: event[name] for name in fields}, fields, event)
         return event
 
@@ -202,9 +202,9 @@ class LinkTest(P4Test):
                      neighbor_port=port, profile=1)  # fmt: skip
             self.silence(port)
 
-    def tick(self, port: int) -> bytes:
-        """A heartbeat of the switch is due; the heartbeat that it sends."""
-        self.send(p.TIMER_PORT, p.timer(port))
+    def tick(self, port: int, *, is_down: bool = False) -> bytes:
+        """A heartbeat of the switch is due, on a port with or without a carrier; the heartbeat that it sends."""
+        self.send(p.TIMER_PORT, p.timer(port, is_down))
         _, packet = self.receive(port)
         self.assertEqual(packet[12:14], p.ETHERTYPE_HEARTBEAT.to_bytes(2, "big"))
         return packet

@@ -13,7 +13,7 @@ import finsy as fy
 
 BUILD = Path(__file__).resolve().parent.parent / "p4src/build"
 TIMEOUT_S = 10.0
-DIGEST = "link_event_t"
+LINK_EVENT, PORT_EVENT = "link_event_t", "port_event_t"
 
 T = TypeVar("T")
 
@@ -23,7 +23,7 @@ class Client:
 
     def __init__(self, address: str, program: str) -> None:
         self.packets_in: queue.Queue[fy.P4PacketIn] = queue.Queue()
-        self.digests: queue.Queue[dict[str, int]] = queue.Queue()
+        self.digests: dict[str, queue.Queue[dict[str, int]]] = {name: queue.Queue() for name in (LINK_EVENT, PORT_EVENT)}
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, daemon=True).start()
         options = fy.SwitchOptions(
@@ -58,9 +58,9 @@ class Client:
 
     async def _connect(self) -> None:
         await self._switch.__aenter__()
-        for reader in (self._read_packets(), self._read_digests()):
+        for reader in (self._read_packets(), *map(self._read_digests, self.digests)):
             self._loop.create_task(reader)
-        await self._switch.insert([fy.P4DigestEntry(DIGEST, max_list_size=1)])
+        await self._switch.insert([fy.P4DigestEntry(name, max_list_size=1) for name in self.digests])
 
     async def _read(self, entity: fy.P4CounterEntry) -> list[fy.P4CounterEntry]:
         answers: Any = self._switch.read(entity)  # annotated as if it had to be awaited
@@ -70,12 +70,12 @@ class Client:
         async for packet in self._switch.read_packets():
             self.packets_in.put(packet)
 
-    async def _read_digests(self) -> None:
-        async for digest in self._switch.read_digests(DIGEST):
+    async def _read_digests(self, name: str) -> None:
+        async for digest in self._switch.read_digests(name):
             for sample in digest.data:
                 assert isinstance(sample, dict)
-                self.digests.put(sample)
-            await self._switch.write([fy.P4DigestListAck(DIGEST, digest.list_id)])
+                self.digests[name].put(sample)
+            await self._switch.write([fy.P4DigestListAck(name, digest.list_id)])
 
     def _do(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(TIMEOUT_S)

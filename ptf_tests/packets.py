@@ -11,7 +11,8 @@ ROUTER_MAC = 0x020000000100
 HOST, FABRIC = 1, 2
 CONTROL, DATA, OTHER = 1, 2, 3
 UNKNOWN, UP, DEGRADED, DOWN, PROBATION = range(5)
-HEARD, MISSED, MISCABLED, LOSS, CLEAN, NEIGHBOR = range(1, 7)
+HEARD, MISSED, MISCABLED, LOSS, CLEAN, NEIGHBOR, CARRIER = range(1, 8)
+REPEAT_TIMERS = 100
 NOT_ECT, ECT1, ECT0, CE = range(4)
 DSCP = {CONTROL: 48, DATA: 26, OTHER: 0}
 ETHERTYPE_HEARTBEAT, ETHERTYPE_TIMER = 0x88B5, 0x88B6
@@ -25,9 +26,9 @@ def mask(ports: Iterable[int]) -> int:
     return sum(1 << port for port in ports)
 
 
-def timer(port: int) -> bytes:
+def timer(port: int, is_down: bool = False) -> bytes:
     """A timer packet."""
-    return (bytes(12) + struct.pack(">HH", ETHERTYPE_TIMER, port)).ljust(60, b"\0")
+    return (bytes(12) + struct.pack(">HHB", ETHERTYPE_TIMER, port, is_down)).ljust(60, b"\0")
 
 
 def packet_out(port: int, packet: bytes) -> bytes:
@@ -38,7 +39,7 @@ def packet_out(port: int, packet: bytes) -> bytes:
 def heartbeat(device: int, port: int, sequence: int, tx_packets: int, rx_state: int = UP, time: int = 0) -> bytes:
     head = bytes.fromhex("0180c200000e") + (0x020000000000 | device).to_bytes(6, "big")
     body = struct.pack(">HIHI", ETHERTYPE_HEARTBEAT, device, port, sequence) + time.to_bytes(6, "big")
-    return (head + body + struct.pack(">IB", tx_packets, rx_state)).ljust(79, b"\0")
+    return (head + body + struct.pack(">IB", tx_packets, rx_state)).ljust(78, b"\0")
 
 
 def rx_state_of(packet: bytes) -> int:

@@ -42,6 +42,7 @@ from softswitch.device_types import (
     Replica,
     Target,
     Ternary,
+    Watch,
 )
 from softswitch.toolchain import Build, compile_program
 

@@ -8,7 +8,7 @@ from dataclasses import astuple, fields
 
 from softswitch import native
 from softswitch.device_base import DeviceBase
-from softswitch.device_types import DeviceError, Fault, PortInfo, QueueConfig, QueueStats
+from softswitch.device_types import DeviceError, Fault, PortInfo, QueueConfig, QueueStats, Watch
 
 PORTS = 512
 DIRECTIONS = {"rx": 0, "tx": 1}
@@ -90,9 +90,12 @@ class PortsMixin(DeviceBase):
         """No faults on any port."""
         self._check(self.lib.sw_faults_clear(self._native()), "faults")
 
-    def pktgen_set(self, ident: int, port: int, interval_ns: int, template: bytes, count: int = 0) -> None:
+    def pktgen_set(
+        self, ident: int, port: int, interval_ns: int, template: bytes, count: int = 0, watch: Watch | None = None
+    ) -> None:
         """Generator ``ident`` (0..63) injects the template on ``port`` every interval, ``count`` times (0: no end)."""
-        record = native.Pktgen(port, interval_ns, count, template, len(template))
+        watched = (False, 0, 0) if watch is None else (True, watch.port, watch.offset)
+        record = native.Pktgen(port, interval_ns, count, template, len(template), *watched)
         self._check(self.lib.sw_pktgen_set(self._native(), ident, c.byref(record)), f"packet generator {ident}")
 
     def pktgen_clear(self, ident: int) -> None:

@@ -129,6 +129,14 @@ class QueueStats:
 
 
 @dataclass(frozen=True, slots=True)
+class Watch:
+    """The byte at ``offset`` of a generator's packets is 1 while ``port`` is down, and 0 while it is up."""
+
+    port: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
 class Fault:
     """What goes wrong on one direction of a port. Probabilities per packet; see ``sw_fault`` in runtime/sw.h."""
 

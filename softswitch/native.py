@@ -96,7 +96,10 @@ class Fault(Record):
 class Pktgen(Record):
     """sw_pktgen."""
 
-    _fields_ = [("port", u32), ("interval_ns", u64), ("count", u64), ("data", u8p), ("len", u32)]
+    _fields_ = [
+        ("port", u32), ("interval_ns", u64), ("count", u64), ("data", u8p), ("len", u32), ("watches", c.c_bool),
+        ("watched_port", u32), ("watched_at", u32),
+    ]  # fmt: skip
 
 
 class Replica(Record):

@@ -14,7 +14,7 @@ from typing import Any
 
 from softswitch import model
 from softswitch.device import Device
-from softswitch.device_types import DeviceError, Fault, Output, PortInfo, QueueConfig, QueueStats
+from softswitch.device_types import DeviceError, Fault, Output, PortInfo, QueueConfig, QueueStats, Watch
 from softswitch.json_node import ProgramError
 from softswitch.p4runtime.pipeline import TargetError
 from softswitch.toolchain import ToolchainError
@@ -43,6 +43,7 @@ class PktgenConfig:
     interval_ns: int
     template: bytes
     count: int
+    watch: Watch | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,9 +222,11 @@ class Switch:
             for key in [k for k in self._settings if k[0] == "fault"]:
                 del self._settings[key]
 
-    def pktgen_set(self, ident: int, port: int, interval_ns: int, template: bytes, count: int = 0) -> None:
-        config = PktgenConfig(port, interval_ns, template, count)
-        self._set(("pktgen", ident), config, lambda d: d.pktgen_set(ident, port, interval_ns, template, count))
+    def pktgen_set(
+        self, ident: int, port: int, interval_ns: int, template: bytes, count: int = 0, watch: Watch | None = None
+    ) -> None:
+        config = PktgenConfig(port, interval_ns, template, count, watch)
+        self._set(("pktgen", ident), config, lambda d: d.pktgen_set(ident, port, interval_ns, template, count, watch))
 
     def pktgens(self) -> dict[int, PktgenConfig]:
         """The generators that were set and not cleared, by their numbers."""

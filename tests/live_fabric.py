@@ -277,6 +277,7 @@ def _lose_by_filter(node: live.Node, ifname: str, share: float) -> None:
     """For kernels without netem: a classic BPF program draws, and what it takes is sent where nobody listens."""
     if not share:
         node.output("tc", "qdisc", "del", "dev", ifname, "clsact")
+        node.output("ip", "link", "del", "nowhere")
         return
     draw, all_of_it = 0x1_0000_0000 - 0x1000 + 56, 0xFFFF_FFFF  # SKF_AD_OFF + SKF_AD_RANDOM
     program = f"4,32 0 0 {draw},53 0 1 {int(share * all_of_it)},6 0 0 0,6 0 0 {all_of_it}"

@@ -20,7 +20,7 @@ from softswitch.cli.run_config import (
     parse_pktgen,
     parse_queue,
 )
-from softswitch.device import Fault, QueueConfig
+from softswitch.device import Fault, QueueConfig, Watch
 
 
 @pytest.mark.parametrize(("text", "value"), [("0", 0), ("64k", 64_000), ("2.5M", 2_500_000), ("10G", 10**10)])
@@ -46,6 +46,7 @@ def test_probabilities(text: str, value: float) -> None:
 def test_run_options_with_structure() -> None:
     assert parse_interface("1@veth1") == Interface(1, "veth1")
     assert parse_pktgen("2,10us,ff00") == PktgenOption(2, 10_000, b"\xff\x00")
+    assert parse_pktgen("2,10us,ff00,5@1") == PktgenOption(2, 10_000, b"\xff\x00", Watch(5, 1))
     assert parse_queue("*:rate_bps=10M") == QueueOption(None, None, QueueConfig(rate_bps=10_000_000), None)
     assert parse_queue("3/1:depth_packets=8,port_rate_bps=1G") == QueueOption(
         3, 1, QueueConfig(depth_packets=8), 1_000_000_000

@@ -86,8 +86,10 @@ class FakeSwitch:
     def faults_clear(self) -> None:
         self.faults.clear()
 
-    def pktgen_set(self, ident: int, port: int, interval_ns: int, template: bytes, count: int = 0) -> None:
-        self.generators[ident] = PktgenConfig(port, interval_ns, template, count)
+    def pktgen_set(
+        self, ident: int, port: int, interval_ns: int, template: bytes, count: int = 0, watch: Watch | None = None
+    ) -> None:
+        self.generators[ident] = PktgenConfig(port, interval_ns, template, count, watch)
 
     def pktgens(self) -> dict[int, PktgenConfig]:
         return self.generators
@@ -177,7 +179,10 @@ def test_ports_and_generators(switch: FakeSwitch, client: ControlClient) -> None
     client.call("ports.down", port=3)
     client.call("pktgen.set", ident=4, port=3, interval_ns=10, template="ff00")
     assert (switch.ifnames[3], switch.up) == ("veth3", {3: False})
-    assert client.call("pktgen.show") == [{"ident": 4, "port": 3, "interval_ns": 10, "template": "ff00", "count": 0}]
+    shown = {"ident": 4, "port": 3, "interval_ns": 10, "template": "ff00", "count": 0, "watch": None}
+    assert client.call("pktgen.show") == [shown]
+    client.call("pktgen.set", ident=4, port=3, interval_ns=10, template="ff00", watched_port=2, watched_offset=1)
+    assert client.call("pktgen.show") == [shown | {"watch": {"port": 2, "offset": 1}}]
     client.call("pktgen.reset")
     assert switch.generators == {}
 
@@ -196,6 +201,10 @@ def test_ports_and_generators(switch: FakeSwitch, client: ControlClient) -> None
         ("ports.add", {"port": 1, "ifname": "x"}, "port 1 exists"),
         ("pktgen.set", {"ident": 1, "port": 1, "interval_ns": 1, "template": "x"},
          "template must be hexadecimal bytes, not 'x'"),
+        ("pktgen.set", {"ident": 1, "port": 1, "interval_ns": 1, "template": "ff00", "watched_port": 1,
+                        "watched_offset": 2}, "watched_offset must be an integer from 0 to 1, not 2"),
+        ("pktgen.set", {"ident": 1, "port": 1, "interval_ns": 1, "template": "ff00", "watched_offset": 0},
+         "watched_port is missing"),
     ],
 )  # fmt: skip
 def test_refusals_name_the_valid_choices(

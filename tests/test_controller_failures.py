@@ -20,6 +20,7 @@ from tests.mininet_support import NEEDS_MININET, TARGETS
 
 pytestmark = NEEDS_MININET
 FABRIC = "multiplane"
+HOST_PORT = 9  # of a NIC
 P1_LINKS = tuple(f"n{host}:1-p1s1:{host}" for host in range(1, HOSTS + 1))
 
 
@@ -51,10 +52,10 @@ class TestWellCabled:
     def test_a_failed_link_is_down_at_both_ends_and_nothing_is_lost_once_it_is_known(self, fabric: LiveFabric) -> None:
         with pulled(fabric, ("n1", "p1s1")) as since:
             down = fabric.up.find("link-down", P1_LINKS[0], since)
-            assert "says down (heartbeats missed)" in down["evidence"]
+            assert "says down (no carrier)" in down["evidence"]
             assert down["reaction"] == "skipped by the switches; taken out of groups elsewhere"
             confirmed = fabric.up.find("link-confirmed", P1_LINKS[0], since)
-            assert confirmed["evidence"].count("says down (heartbeats missed)") == 2
+            assert confirmed["evidence"].count("says down (no carrier)") == 2
             reroute = fabric.up.find("rerouted", FABRIC, since)
             assert reroute["reaction"].startswith("4 writes on 2 devices"), "IPv4 and IPv6 of h1 on the other NICs"
             fabric.until_converged()
@@ -72,6 +73,23 @@ class TestWellCabled:
             assert fabric.lost(nothing).lost == 0
         fabric.until_well()
         assert fabric.happened(since, "link-restored") == [("link-restored", P1_LINKS[0])]
+
+    def test_a_hosts_cable_is_a_port_and_no_link(self, fabric: LiveFabric) -> None:
+        with pulled(fabric, ("h1", "n1")) as since:
+            down = fabric.up.find("port-down", f"n1:{HOST_PORT}", since)
+            assert down["evidence"] == "no carrier; it leads to host h1"
+            assert fabric.status(3)["down_ports"] == [f"n1:{HOST_PORT}"]
+            assert f"ports without a carrier: n1:{HOST_PORT}\n" in fabric("status", code=3)
+            states = {(row["device"], row["port"]): row["state"] for row in fabric.json("ports")}
+            assert [port for port, state in states.items() if state == "down"] == [("n1", HOST_PORT)]
+            assert {row["state"] for row in fabric.rows("links").values()} == {"up"}
+            fabric.up.end()
+            fabric.start("after")
+            fabric.up.find("session-up", RELAYED)
+            fabric.until_converged()
+            assert fabric.status(3)["down_ports"] == [f"n1:{HOST_PORT}"], "remembered"
+        fabric.up.find("port-up", f"n1:{HOST_PORT}")
+        fabric.until_well()
 
     def test_a_failed_plane_is_down_although_its_switch_lives(self, fabric: LiveFabric) -> None:
         with pulled(fabric, *fabric.cables("p1")) as since:

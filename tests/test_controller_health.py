@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.device import LinkDigest, PacketIn, SessionDown, SessionState, SessionUp
+from controller.device import LinkDigest, PacketIn, PortDigest, SessionDown, SessionState, SessionUp
 from controller.entities import Entity, TableEntry
 from controller.events import EventLog
 from controller.health import (
@@ -22,6 +22,8 @@ from controller.health import (
     HealthTracker,
     LinkState,
     PlaneState,
+    PortState,
+    Remembered,
 )
 from controller.intent import load_intent
 from controller.memory import Memory
@@ -153,10 +155,9 @@ def test_what_is_remembered_is_taken_up_until_it_is_told_anew(tmp_path: Path) ->
     first.on_digest(digest(LOWER, DOWN, reason=2))
     first.on_digest(digest(PortRef("nic2", 2), DOWN, reason=3, device=1, device_port=9))
     first.drain("plane2")
-    Memory(tmp_path / "memory.json").save(first)
-    remembered = Memory(tmp_path / "memory.json").load()
+    Memory(tmp_path / "memory.json").save(first.remember())
     second = tracker()
-    second.restore(remembered.ends, remembered.failures, remembered.drained)
+    second.restore(Memory(tmp_path / "memory.json").load())
     assert second.view() == first.view()
     second.on_digest(digest(LOWER, UP))
     assert second.links[LINK].state is LinkState.HELD
@@ -169,16 +170,40 @@ def test_how_often_a_link_failed_and_until_when_it_is_held_is_remembered(tmp_pat
     first = tracker(clock)
     for state in (DOWN, UP, DOWN, UP):
         first.on_digest(digest(LOWER, state))
-    Memory(tmp_path / "memory.json").save(first)
-    remembered = Memory(tmp_path / "memory.json").load()
+    Memory(tmp_path / "memory.json").save(first.remember())
     second = tracker(clock)
-    second.restore(remembered.ends, remembered.failures, remembered.drained)
+    second.restore(Memory(tmp_path / "memory.json").load())
     before, after = first.links[LINK], second.links[LINK]
     assert (after.state, after.flaps) == (before.state, before.flaps) == (LinkState.HELD, 2)
     assert after.held_until == pytest.approx(before.held_until, abs=0.2)
     clock.now = before.held_until + 0.2
     assert second.tick()
     assert after.state is LinkState.UP
+
+
+def test_a_port_without_a_carrier_is_told_once_remembered_and_forgotten_with_the_pipeline(tmp_path: Path) -> None:
+    def told(is_down: int) -> PortDigest:
+        return PortDigest("nic1", {"port": 1, "is_down": is_down, "time": 0}, 0.0)
+
+    end, first, second = PortRef("nic1", 1), tracker(), tracker()
+    assert first.port_state(end) is PortState.UNKNOWN
+    first.on_session(SessionUp("nic1", SessionState.PRIMARY, ()))
+    assert first.port_state(end) is PortState.UP
+    for is_down in (1, 1):
+        first.on_port(told(is_down))
+    assert first.port_state(end) is PortState.DOWN
+    (event,) = [event for event in first.log.since() if event.kind == "port-down"]
+    assert (event.subject, event.evidence) == ("nic1:1", "no carrier; it leads to host h1")
+    Memory(tmp_path / "memory.json").save(first.remember())
+    second.restore(Memory(tmp_path / "memory.json").load())
+    assert second.down_ports == {end}
+    second.on_empty("nic2")
+    assert second.down_ports == {end}
+    second.on_empty("nic1")
+    assert second.down_ports == set()
+    for is_down in (0, 0):
+        first.on_port(told(is_down))
+    assert kinds(first)[-2:] == ["port-down", "port-up"]
 
 
 def test_what_is_told_again_changes_nothing() -> None:
@@ -195,7 +220,9 @@ def test_a_memory_that_makes_no_sense_is_no_memory(tmp_path: Path) -> None:
         path.write_text(text)
         assert Memory(path).load().ends == ()
     restored = tracker()
-    restored.restore([(PortRef("gone", 1), EndReport(state=DOWN))], [Failure("gone", 1, 0, 0, True)], ["gone"])
+    gone = PortRef("gone", 1)
+    restored.restore(Remembered(((gone, EndReport(state=DOWN)),), (Failure("gone", 1, 0, 0, True),), (gone,), ("gone",)))
+    assert restored.remember() == Remembered()
     assert restored.view() == FabricView()
 
 

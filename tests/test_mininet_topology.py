@@ -22,7 +22,7 @@ def cables(topology: Topology) -> set[str]:
 def test_single_switch_has_host_i_on_port_i() -> None:
     topology = single_switch(3)
     assert cables(topology) == {"h1:0 s1:1", "h2:0 s1:2", "h3:0 s1:3"}
-    assert topology.link_ports("s1") == (), "nobody to exchange heartbeats with"
+    assert topology.link_ports("s1") == topology.timer_ports("s1") == (), "nobody to exchange heartbeats with"
     host = topology.hosts[2]
     assert (host.mac, str(host.ipv4), str(host.ipv6)) == ("02:00:00:00:01:03", "10.0.3.2/24", "fd00:0:0:3::2/64")
     assert (host.gateways, host.gateway_mac) == (("10.0.3.1", "fd00:0:0:3::1"), "02:50:50:00:00:01")
@@ -46,6 +46,7 @@ def test_leaves_take_blocks_of_hosts_and_every_spine() -> None:
         "p1l1:3 p1s1:1", "p1l1:4 p1s2:1", "p1l2:3 p1s1:2", "p1l2:4 p1s2:2",
     }  # fmt: skip
     assert topology.link_ports("p1l2") == (1, 3, 4)
+    assert topology.timer_ports("n1")[:-1] == topology.link_ports("n1"), "the last is its host's"
 
 
 @pytest.mark.parametrize(

@@ -383,6 +383,18 @@ def test_bad_generators_are_refused(device: RuntimeDevice) -> None:
     assert device.pktgen_set(0, 512, 100, frame(0)) == EINVAL
     assert device.pktgen_set(0, 0, 0, frame(0)) == EINVAL
     assert device.pktgen_set(0, 0, 100, b"") == EINVAL
+    assert device.pktgen_set(0, 0, 100, b"123", 0, 512, 0) == EINVAL
+    assert device.pktgen_set(0, 0, 100, b"123", 0, 1, 3) == EINVAL
+
+
+def test_a_generator_tells_whether_a_port_is_down(device: RuntimeDevice) -> None:
+    at = len(frame(9)) - 1
+    device.pktgen_set(0, 0, 100, frame(9), 0, 5, at)
+    told = []
+    for up in (True, False, False, True):
+        device.call("port_set_up", 5, up)
+        told += [one.data[at] for one in device.advance(device.call("now") + 100)]
+    assert told == [0, 1, 1, 0]
 
 
 # ---- ports ----------------------------------------------------------------------------------------------------

@@ -82,6 +82,8 @@ def status(ctx: typer.Context, as_json: Json = False) -> int:
         show_table("", [name for name, _, _ in PLANES], cells(state["planes"], PLANES))
         show_table("", [name for name, _, _ in DEVICES], cells(state["devices"], DEVICES))
         print("links: " + ", ".join(f"{count} {name}" for name, count in state["links"].items() if count))
+        if state["down_ports"]:
+            print(f"ports without a carrier: {', '.join(state['down_ports'])}")
         print(f"drained: {', '.join(state['drained']) or 'nothing'}")
         if state["last_event"]:
             print(f"last event: {event_line(state['last_event'])}")

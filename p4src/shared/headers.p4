@@ -30,9 +30,10 @@ header ethernet_t {
     ether_type_t ether_type;
 }
 
-/* A timer packet says: port's heartbeat is due. */
+/* A timer packet says: port's heartbeat is due, and whether there is a carrier. */
 header timer_t {
     bit<16> port;
+    bit<8> is_down; // 1: the port has no carrier
 }
 
 /* From one end of a link to the other, in the control class. */

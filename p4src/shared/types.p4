@@ -70,7 +70,8 @@ enum bit<8> link_reason_t {
     MISCABLED = 3, // somebody other than the configured neighbor
     LOSS = 4,      // packets that the neighbor sent have not arrived; repeated as the estimate improves
     CLEAN = 5,     // probation passed, or two windows without that loss
-    NEIGHBOR = 6   // the neighbor told that its own view has changed
+    NEIGHBOR = 6,  // the neighbor told that its own view has changed
+    CARRIER = 7    // this end has no carrier
 }
 
 /* Why a packet was dropped in ingress: the index of counter `drops`. */

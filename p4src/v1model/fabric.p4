@@ -13,6 +13,7 @@
 #include "include/fabric_parser.p4"
 #include "include/checksum.p4"
 #include "include/port_role.p4"
+#include "include/watch_port.p4"
 #include "include/judge_link.p4"
 #include "include/link_health.p4"
 #include "include/classify.p4"

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from ptf_tests import base
 from ptf_tests import packets as p
+from ptf_tests.p4runtime import PORT_EVENT
 
 
 class Health(base.LinkTest):
@@ -65,6 +66,34 @@ class ThreeMissedHeartbeatsAreDownAndTwoAreNot(Health):
             self.assertEqual(p.rx_state_of(self.tick(2)), state)
         self.expect_event(port=2, state=p.DOWN, old_state=p.UP, reason=p.MISSED, rx_state=p.DOWN, device=0)
         self.expect_use(False)
+
+
+class ALinkWithoutACarrierIsDownAtOnce(Health):
+    def runTest(self) -> None:
+        self.bring_up(2)
+        self.assertEqual(p.rx_state_of(self.tick(2, is_down=True)), p.DOWN)
+        self.expect_event(port=2, state=p.DOWN, old_state=p.UP, reason=p.CARRIER, rx_state=p.DOWN, device=0)
+        self.expect_use(False)
+        self.tick(2)
+        self.beat(2)
+        self.expect_event(port=2, state=p.PROBATION, old_state=p.DOWN, reason=p.HEARD)
+
+
+class APortWithoutALinkTellsOfItsCarrierToo(Health):
+    def runTest(self) -> None:
+        for _ in range(1 + p.REPEAT_TIMERS):  # told first and last
+            self.send(p.TIMER_PORT, p.timer(1, True))
+            self.tick(2)
+        first = self.expect_event(kind=PORT_EVENT, port=1, is_down=1)
+        last = self.expect_event(kind=PORT_EVENT, port=1, is_down=1)
+        self.assertGreater(last["time"], first["time"])
+        for _ in range(2):
+            self.send(p.TIMER_PORT, p.timer(1))
+        self.send(p.TIMER_PORT, p.timer(3, True))
+        self.expect_event(kind=PORT_EVENT, port=1, is_down=0)
+        self.expect_event(kind=PORT_EVENT, port=3, is_down=1)
+        self.send(p.TIMER_PORT, p.timer(3))
+        self.expect_event(kind=PORT_EVENT, port=3, is_down=0)
 
 
 class AFailureOfTheOtherDirectionIsSeen(Health):

@@ -7,6 +7,7 @@ from typing import Any
 
 from ptf_tests import base
 from ptf_tests import packets as p
+from ptf_tests.p4runtime import PORT_EVENT
 
 HOST_PORT, PLANES = 1, (2, 3, 4)
 HOST_MAC, GATEWAY_MAC, NIC_MAC = 0x0200000001AA, 0x0200000000FE, 0x0200000003E9
@@ -239,3 +240,18 @@ class PlanesTellTheirStateByDigest(Nic):
         self.expect_event(port=3, state=p.DOWN, old_state=p.UP, reason=p.NEIGHBOR)
         self.beat(3)
         self.expect_event(port=3, state=p.UP, old_state=p.DOWN, reason=p.NEIGHBOR)
+
+
+class TheHostsPortTellsOfItsCarrier(Nic):
+    def runTest(self) -> None:
+        self.send(p.TIMER_PORT, p.timer(HOST_PORT, True))
+        self.expect_event(kind=PORT_EVENT, port=HOST_PORT, is_down=1)
+        self.send(p.TIMER_PORT, p.timer(HOST_PORT))
+        self.expect_event(kind=PORT_EVENT, port=HOST_PORT, is_down=0)
+
+
+class APlaneWithoutACarrierCarriesNothing(Nic):
+    def runTest(self) -> None:
+        self.tick(2, is_down=True)
+        self.expect_event(port=2, state=p.DOWN, old_state=p.UP, reason=p.CARRIER)
+        self.assertEqual(Counter(self.planes_of([self.from_host()] * 6)), {3: 3, 4: 3})

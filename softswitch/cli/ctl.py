@@ -9,6 +9,7 @@ import typer
 
 from . import units
 from .output import show_json, show_table
+from .run_config import parse_watch
 
 
 def _group(name: str, text: str) -> typer.Typer:
@@ -204,10 +205,16 @@ def pktgen_set(
     interval: Annotated[int, typer.Argument(parser=units.duration_ns, metavar="INTERVAL", help="Such as 10us.")],
     template: Annotated[bytes, typer.Argument(parser=units.packet, metavar="HEX", help="The packet.")],
     count: Annotated[int, typer.Option(min=0, help="How many packets; 0: for ever.")] = 0,
+    watch: Annotated[
+        str | None, typer.Option(metavar="PORT@OFFSET", help="The byte there is 1 while that port is down.")
+    ] = None,
 ) -> None:
     """Have a packet arrive on a port again and again."""
-    hexadecimal = template.hex()
-    _call(context, "pktgen.set", ident=ident, port=port, interval_ns=interval, template=hexadecimal, count=count)
+    values: dict[str, Any] = {"ident": ident, "port": port, "interval_ns": interval, "template": template.hex()}
+    if watch is not None:
+        watched = parse_watch(watch, len(template))
+        values |= {"watched_port": watched.port, "watched_offset": watched.offset}
+    _call(context, "pktgen.set", count=count, **values)
 
 
 @pktgen.command("reset")

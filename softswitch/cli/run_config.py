@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from typer import BadParameter
 
-from softswitch.device import Fault, QueueConfig
+from softswitch.device import Fault, QueueConfig, Watch
 
 from . import units
 from .errors import UsageError
@@ -41,6 +41,7 @@ class PktgenOption:
     port: int
     interval_ns: int
     template: bytes
+    watch: Watch | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,14 +103,24 @@ def parse_address(text: str) -> str:
 
 
 def parse_pktgen(text: str) -> PktgenOption:
-    """``PORT,INTERVAL,HEX``: ``1,10us,0011...``"""
+    """``PORT,INTERVAL,HEX[,WATCHED@OFFSET]``: ``1,10us,0011...`` or ``1,10us,0011...,5@16``"""
     parts = text.split(",")
-    if len(parts) != 3:
-        raise BadParameter(f"{text!r} is not PORT,INTERVAL,HEX, such as 1,10us,ffffffffffff...")
+    if len(parts) not in (3, 4):
+        raise BadParameter(f"{text!r} is not PORT,INTERVAL,HEX[,WATCHED@OFFSET], such as 1,10us,ffffffffffff...")
     interval = units.duration_ns(parts[1])
     if interval == 0:
         raise BadParameter(f"{text!r}: the interval must not be 0")
-    return PktgenOption(units.port_number(parts[0]), interval, units.packet(parts[2]))
+    template = units.packet(parts[2])
+    watch = parse_watch(parts[3], len(template)) if len(parts) == 4 else None
+    return PktgenOption(units.port_number(parts[0]), interval, template, watch)
+
+
+def parse_watch(text: str, size: int) -> Watch:
+    """``PORT@OFFSET``, of a packet of that size: ``5@16``"""
+    port, at, offset = text.partition("@")
+    if not at or units.index(offset, size) is None:
+        raise BadParameter(f"{text!r} is not a watched PORT@OFFSET with an offset from 0 to {size - 1}, such as 5@16")
+    return Watch(units.port_number(port), int(offset))
 
 
 def parse_queue(text: str) -> QueueOption:

@@ -111,7 +111,7 @@ def _configure(switch: Switch, config: RunConfig) -> None:
             for direction in fault.directions:
                 switch.fault_set(port, direction, fault.fault)
     for ident, pktgen in enumerate(config.pktgens):
-        switch.pktgen_set(ident, pktgen.port, pktgen.interval_ns, pktgen.template)
+        switch.pktgen_set(ident, pktgen.port, pktgen.interval_ns, pktgen.template, watch=pktgen.watch)
 
 
 def _load(switch: Switch, server: Server, program: Path, p4info: Path | None) -> None:

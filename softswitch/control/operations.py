@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from softswitch.device import DeviceError, Fault, QueueConfig
+from softswitch.device import DeviceError, Fault, QueueConfig, Watch
 
 MAX_PORT = 511
 MAX_PKTGEN = 63
@@ -42,7 +42,9 @@ class Controlled(Protocol):
     def fault(self, port: int, direction: str) -> Fault: ...
     def fault_set(self, port: int, direction: str, fault: Fault) -> None: ...
     def faults_clear(self) -> None: ...
-    def pktgen_set(self, ident: int, port: int, interval_ns: int, template: bytes, count: int = 0) -> None: ...
+    def pktgen_set(
+        self, ident: int, port: int, interval_ns: int, template: bytes, count: int = 0, watch: Watch | None = None
+    ) -> None: ...
     def pktgen_clear(self, ident: int) -> None: ...
     def pktgens(self) -> Mapping[int, Any]: ...
     def stats(self) -> dict[str, int]: ...
@@ -236,7 +238,11 @@ def _pktgen_set(switch: Controlled, args: Args) -> None:
         raise ControlError(f"template must be hexadecimal bytes, not {args.text('template')!r}") from error
     count = args.integer("count", 0, (1 << 63) - 1) if "count" in args else 0
     interval = args.integer("interval_ns", 1, (1 << 63) - 1)
-    switch.pktgen_set(args.integer("ident", 0, MAX_PKTGEN), _port(args), interval, template, count)
+    watch = None
+    if "watched_port" in args or "watched_offset" in args:
+        offset = args.integer("watched_offset", 0, max(len(template) - 1, 0))
+        watch = Watch(args.integer("watched_port", 0, MAX_PORT), offset)
+    switch.pktgen_set(args.integer("ident", 0, MAX_PKTGEN), _port(args), interval, template, count, watch)
 
 
 def _pktgen_reset(switch: Controlled, args: Args) -> None:
@@ -266,7 +272,7 @@ CALLS: dict[str, tuple[Callable[[Controlled, Args], Any], tuple[str, ...]]] = {
     "faults.set": (_faults_set, ("port", "direction", *_FAULT_FIELDS)),
     "faults.reset": (_faults_reset, ("port",)),
     "pktgen.show": (_pktgen_show, ()),
-    "pktgen.set": (_pktgen_set, ("ident", "port", "interval_ns", "template", "count")),
+    "pktgen.set": (_pktgen_set, ("ident", "port", "interval_ns", "template", "count", "watched_port", "watched_offset")),
     "pktgen.reset": (_pktgen_reset, ("ident",)),
     "stats.show": (_stats_show, ()),
 }

@@ -12,6 +12,8 @@ static void generator_due(sw_dev *d, sw_timer *t, uint64_t due)
         due = d->now;
     if (++g->sent != g->cfg.count)
         sw_timer_set(d, t, due + g->cfg.interval_ns);
+    if (g->cfg.watches)
+        g->data[g->cfg.watched_at] = !d->ports->port[g->cfg.watched_port].info.up;
     sw_pkt *pkt = sw_pkt_from(d, g->cfg.port, g->cfg.data, g->cfg.len);
     if (!pkt)
         return;
@@ -32,16 +34,16 @@ static void generator_stop(sw_dev *d, uint32_t id)
 int sw_pktgen_set(sw_dev *d, uint32_t id, const sw_pktgen *cfg)
 {
     if (id >= SW_PKTGENS || cfg->port >= SW_MAX_PORTS || !cfg->interval_ns || cfg->interval_ns > SW_DELAY_MAX ||
-        !cfg->len || cfg->len > SW_PACKET_MAX)
+        !cfg->len || cfg->len > SW_PACKET_MAX ||
+        (cfg->watches && (cfg->watched_port >= SW_MAX_PORTS || cfg->watched_at >= cfg->len)))
         return SW_EINVAL;
     sw_generator *g = calloc(1, sizeof *g + cfg->len);
     if (!g)
         return SW_ENOMEM;
-    uint8_t *data = (uint8_t *)(g + 1);
-    memcpy(data, cfg->data, cfg->len);
+    memcpy(g->data, cfg->data, cfg->len);
     g->timer.fire = generator_due;
     g->cfg = *cfg;
-    g->cfg.data = data;
+    g->cfg.data = g->data;
     sw_lock_now(d);
     generator_stop(d, id);
     d->tm->generator[id] = g;

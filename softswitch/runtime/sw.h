@@ -296,7 +296,15 @@ int sw_fault_set(sw_dev *, uint32_t port, sw_dir, const sw_fault *); /* all zero
 int sw_fault_get(sw_dev *, uint32_t port, sw_dir, sw_fault *);
 int sw_faults_clear(sw_dev *);
 
-typedef struct { uint32_t port; uint64_t interval_ns; uint64_t count; /* 0: for ever */ const uint8_t *data; uint32_t len; } sw_pktgen;
+typedef struct {
+    uint32_t port;
+    uint64_t interval_ns;
+    uint64_t count; /* 0: for ever */
+    const uint8_t *data;
+    uint32_t len;
+    bool watches;  /* byte watched_at of each packet is 1 while watched_port is down, and 0 while it is up */
+    uint32_t watched_port, watched_at;
+} sw_pktgen;
 int sw_pktgen_set(sw_dev *, uint32_t id, const sw_pktgen *); /* id 0..63; first packet one interval from now */
 int sw_pktgen_clear(sw_dev *, uint32_t id);
 

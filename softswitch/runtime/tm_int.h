@@ -91,8 +91,9 @@ typedef struct {
 
 typedef struct { /* one periodic packet */
     sw_timer timer;
-    sw_pktgen cfg; /* data: ours */
+    sw_pktgen cfg;
     uint64_t sent;
+    uint8_t data[]; /* cfg.data is this */
 } sw_generator;
 
 struct sw_tm {

@@ -84,6 +84,9 @@ class Generator(Structure):
         ("count", c_uint64),
         ("data", c_char_p),
         ("len", c_uint32),
+        ("watches", c_bool),
+        ("watched_port", c_uint32),
+        ("watched_at", c_uint32),
     ]
 
 
@@ -219,8 +222,11 @@ class RuntimeDevice:
     def fault_set(self, port: int, direction: int, **fault: float) -> int:
         return self.call("fault_set", port, direction, byref(Fault(**fault)))
 
-    def pktgen_set(self, ident: int, port: int, interval_ns: int, packet: bytes, count: int = 0) -> int:
-        return self.call("pktgen_set", ident, byref(Generator(port, interval_ns, count, packet, len(packet))))
+    def pktgen_set(
+        self, ident: int, port: int, interval_ns: int, packet: bytes, count: int = 0, *watch: int
+    ) -> int:
+        generator = Generator(port, interval_ns, count, packet, len(packet), bool(watch), *watch)
+        return self.call("pktgen_set", ident, byref(generator))
 
     def port_add(self, port: int, ifname: str) -> int:
         return self.call("port_add", port, ifname.encode())

@@ -1,7 +1,7 @@
 /* What is thought of a link, both ways, at each of its heartbeats.
  *
- * A timer packet for the port counts one heartbeat missed and becomes a heartbeat of ours. A heartbeat received takes
- * the count back; the neighbor's count of packets sent, against the count of packets received here, is the loss of this
+ * A timer packet for the port counts one heartbeat missed and becomes a heartbeat of ours; without a carrier the link is
+ * down at once. A heartbeat received takes the count back; the neighbor's count of packets sent, against the count of packets received here, is the loss of this
  * direction. rx_state is what this end thinks of the direction towards it, and it tells the neighbor; the link's state
  * is the worse of both ends' rx_state, so both ends see a failure of one direction.
  *
@@ -63,6 +63,7 @@ control JudgeLink(inout headers_t hdr, inout metadata_t meta, inout standard_met
     bit<16> window_age = 0;
     bit<48> stranger = 0;
     link_reason_t last_reason = link_reason_t.NONE;
+    link_reason_t down_reason = link_reason_t.MISSED;
     bit<16> event_age = 0;
     bit<32> expected = 0;
     bit<32> lost = 0;
@@ -271,11 +272,14 @@ control JudgeLink(inout headers_t hdr, inout metadata_t meta, inout standard_met
 
         if (hdr.timer.isValid()) {
             tick();
-            if (missed > missed_limit && rx_state != link_state_t.DOWN) {
+            if (hdr.timer.is_down == 1) {
+                down_reason = link_reason_t.CARRIER;
+            }
+            if ((missed > missed_limit || hdr.timer.is_down == 1) && rx_state != link_state_t.DOWN) {
                 if (rx_state == link_state_t.UNKNOWN) {
-                    enter(link_state_t.DOWN, link_reason_t.MISSED);
+                    enter(link_state_t.DOWN, down_reason);
                 } else {
-                    fail(link_state_t.DOWN, link_reason_t.MISSED);
+                    fail(link_state_t.DOWN, down_reason);
                 }
             }
             if (rx_state == link_state_t.DOWN) {

@@ -16,6 +16,7 @@ control LinkHealth(inout headers_t hdr, inout metadata_t meta, inout standard_me
     bool judged = false;
     bool healthy = false;
     bool usable = false;
+    WatchPort() watch_port;
     JudgeLink() judge_link;
 
     @hidden action count_received() {
@@ -54,6 +55,8 @@ control LinkHealth(inout headers_t hdr, inout metadata_t meta, inout standard_me
                 judge_link.apply(hdr, meta, standard_metadata, port, rx_packets, judged, healthy, usable);
                 if (judged) {
                     update_masks();
+                } else if (hdr.timer.isValid()) {
+                    watch_port.apply(hdr, standard_metadata);
                 }
             }
         }
