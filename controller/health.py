@@ -1,9 +1,9 @@
 """The health of links, devices and planes, and whose word it rests on.
 
-The data plane judges each link from both ends, tells of every change, and tells again after a window without one. What the controller adds is memory (a link
-that flaps is used again only after it was well for a while), conclusions that no single device can draw (a device is
-dead when every neighbour says so; a plane is down when nothing crosses it) and what the operator wants (drained). A
-lost session is no evidence of anything but itself.
+The data plane judges each link from both ends, tells of every change, and tells again after a window without one. What
+the controller adds is memory (a link that flaps is used again only after it was well for a while), conclusions that no
+single device can draw (a device is dead when every neighbour says so; a plane is down when nothing crosses it) and what
+the operator wants (drained). A lost session is no evidence of anything but itself.
 """
 
 from __future__ import annotations

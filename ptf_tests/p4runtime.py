@@ -23,7 +23,9 @@ class Client:
 
     def __init__(self, address: str, program: str) -> None:
         self.packets_in: queue.Queue[fy.P4PacketIn] = queue.Queue()
-        self.digests: dict[str, queue.Queue[dict[str, int]]] = {name: queue.Queue() for name in (LINK_EVENT, PORT_EVENT)}
+        self.digests: dict[str, queue.Queue[dict[str, int]]] = {
+            name: queue.Queue() for name in (LINK_EVENT, PORT_EVENT)
+        }
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, daemon=True).start()
         options = fy.SwitchOptions(

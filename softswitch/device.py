@@ -49,7 +49,7 @@ from softswitch.toolchain import Build, compile_program
 __all__ = [
     "Call", "Device", "DeviceError", "DigestList", "EntryStats", "Event", "Fault", "Group", "GroupMember",
     "IdleTimeout", "LogMessage", "Lpm", "MatchValue", "Member", "MeterConfig", "Output", "PacketIn", "PortEvent",
-    "PortInfo", "QueueConfig", "QueueStats", "Range", "Replica", "Target", "Ternary",
+    "PortInfo", "QueueConfig", "QueueStats", "Range", "Replica", "Target", "Ternary", "Watch",
 ]  # fmt: skip
 
 PACKET_IN, DIGEST, IDLE, PORT, LOG = range(1, 6)

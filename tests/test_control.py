@@ -13,7 +13,7 @@ import pytest
 from softswitch import bmv2_json
 from softswitch.cli import main
 from softswitch.control import ControlClient, ControlError, ControlServer
-from softswitch.device import DeviceError, Fault, QueueConfig
+from softswitch.device import DeviceError, Fault, QueueConfig, Watch
 from softswitch.switch import PktgenConfig, Switch, SwitchConfig
 
 

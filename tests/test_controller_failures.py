@@ -14,13 +14,13 @@ import pytest
 
 from mininet_topos.multiplane import multiplane
 from mininet_topos.targets import Target
-from mininet_topos.topology import End, Topology
+from mininet_topos.topology import NIC_HOST_PORT, End, Topology
 from tests.live_fabric import HOSTS, PLANES, RELAYED, LiveFabric, live_fabric
 from tests.mininet_support import NEEDS_MININET, TARGETS
 
 pytestmark = NEEDS_MININET
 FABRIC = "multiplane"
-HOST_PORT = 9  # of a NIC
+
 P1_LINKS = tuple(f"n{host}:1-p1s1:{host}" for host in range(1, HOSTS + 1))
 
 
@@ -76,19 +76,19 @@ class TestWellCabled:
 
     def test_a_hosts_cable_is_a_port_and_no_link(self, fabric: LiveFabric) -> None:
         with pulled(fabric, ("h1", "n1")) as since:
-            down = fabric.up.find("port-down", f"n1:{HOST_PORT}", since)
+            down = fabric.up.find("port-down", f"n1:{NIC_HOST_PORT}", since)
             assert down["evidence"] == "no carrier; it leads to host h1"
-            assert fabric.status(3)["down_ports"] == [f"n1:{HOST_PORT}"]
-            assert f"ports without a carrier: n1:{HOST_PORT}\n" in fabric("status", code=3)
+            assert fabric.status(3)["down_ports"] == [f"n1:{NIC_HOST_PORT}"]
+            assert f"ports without a carrier: n1:{NIC_HOST_PORT}\n" in fabric("status", code=3)
             states = {(row["device"], row["port"]): row["state"] for row in fabric.json("ports")}
-            assert [port for port, state in states.items() if state == "down"] == [("n1", HOST_PORT)]
+            assert [port for port, state in states.items() if state == "down"] == [("n1", NIC_HOST_PORT)]
             assert {row["state"] for row in fabric.rows("links").values()} == {"up"}
             fabric.up.end()
             fabric.start("after")
             fabric.up.find("session-up", RELAYED)
             fabric.until_converged()
-            assert fabric.status(3)["down_ports"] == [f"n1:{HOST_PORT}"], "remembered"
-        fabric.up.find("port-up", f"n1:{HOST_PORT}")
+            assert fabric.status(3)["down_ports"] == [f"n1:{NIC_HOST_PORT}"], "remembered"
+        fabric.up.find("port-up", f"n1:{NIC_HOST_PORT}")
         fabric.until_well()
 
     def test_a_failed_plane_is_down_although_its_switch_lives(self, fabric: LiveFabric) -> None:

@@ -221,7 +221,8 @@ def test_a_memory_that_makes_no_sense_is_no_memory(tmp_path: Path) -> None:
         assert Memory(path).load().ends == ()
     restored = tracker()
     gone = PortRef("gone", 1)
-    restored.restore(Remembered(((gone, EndReport(state=DOWN)),), (Failure("gone", 1, 0, 0, True),), (gone,), ("gone",)))
+    failure = Failure("gone", 1, 0, 0, True)
+    restored.restore(Remembered(((gone, EndReport(state=DOWN)),), (failure,), (gone,), ("gone",)))
     assert restored.remember() == Remembered()
     assert restored.view() == FabricView()
 

@@ -255,6 +255,7 @@ def _stats_show(switch: Controlled, _: Args) -> Any:
 
 
 _QUEUE_FIELDS = tuple(field.name for field in dataclasses.fields(QueueConfig))
+_PKTGEN_ARGUMENTS = ("ident", "port", "interval_ns", "template", "count", "watched_port", "watched_offset")
 _FAULT_FIELDS = tuple(field.name for field in dataclasses.fields(Fault))
 
 # Every call with the arguments it takes.
@@ -272,7 +273,7 @@ CALLS: dict[str, tuple[Callable[[Controlled, Args], Any], tuple[str, ...]]] = {
     "faults.set": (_faults_set, ("port", "direction", *_FAULT_FIELDS)),
     "faults.reset": (_faults_reset, ("port",)),
     "pktgen.show": (_pktgen_show, ()),
-    "pktgen.set": (_pktgen_set, ("ident", "port", "interval_ns", "template", "count", "watched_port", "watched_offset")),
+    "pktgen.set": (_pktgen_set, _PKTGEN_ARGUMENTS),
     "pktgen.reset": (_pktgen_reset, ("ident",)),
     "stats.show": (_stats_show, ()),
 }

@@ -222,9 +222,7 @@ class RuntimeDevice:
     def fault_set(self, port: int, direction: int, **fault: float) -> int:
         return self.call("fault_set", port, direction, byref(Fault(**fault)))
 
-    def pktgen_set(
-        self, ident: int, port: int, interval_ns: int, packet: bytes, count: int = 0, *watch: int
-    ) -> int:
+    def pktgen_set(self, ident: int, port: int, interval_ns: int, packet: bytes, count: int = 0, *watch: int) -> int:
         generator = Generator(port, interval_ns, count, packet, len(packet), bool(watch), *watch)
         return self.call("pktgen_set", ident, byref(generator))
 
