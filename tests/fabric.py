@@ -128,7 +128,7 @@ class Fabric:
         self.device.digest_set("link_event_t", enabled=True, max_list_size=1)
 
     def drain(self) -> list[Event]:
-        """Link events since the last call. Repetitions go to ``repeats``, packets for the controller to ``packets_in``."""
+        """Link events since the last call. Repetitions go to ``repeats``, packets-in to ``packets_in``."""
         fresh: list[Event] = []
         while (event := self.device.next_event(0)) is not None:
             if isinstance(event, DigestList):
