@@ -16,10 +16,10 @@ from mininet.log import setLogLevel
 from bench.veth import BenchError
 from controller.device import SessionState
 from controller.events import Event
-from controller.health import LinkState
 from controller.intent import load_intent
 from controller.model import Intent
 from controller.react import Controller
+from controller.records import LinkState
 from mininet_topos import live
 from mininet_topos.errors import NodeError
 from mininet_topos.intent import intent as intent_of

@@ -10,121 +10,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 from controller.device import LinkDigest, PortDigest, SessionDown, SessionState, SessionUp
 from controller.events import EventLog
-from controller.model import Intent, Link, PortRef, Role
+from controller.model import Intent, PortRef, Role
 from controller.paths import FabricView
-
-UNKNOWN, UP, DEGRADED, DOWN, PROBATION = range(5)  # link_state_t
-STATE_NAMES = ("unknown", "up", "degraded", "down", "probation")
-MISCABLED = 3  # of link_reason_t
-REASONS = ("", "heard again", "heartbeats missed", "miscabled", "loss", "clean", "the neighbour's view changed",
-           "no carrier")  # fmt: skip
-
-
-class LinkState(StrEnum):
-    """What the controller makes of a link."""
-
-    UNKNOWN = "unknown"  # nobody told yet; the data plane decides
-    UP = "up"
-    GRAY = "gray"  # loses packets
-    DOWN = "down"
-    MISCABLED = "miscabled"
-    PROBATION = "probation"  # was down; the data plane watches
-    HELD = "held"  # was down; well, but not for long enough
-
-
-class PortState(StrEnum):
-    """Whether a port has a carrier."""
-
-    UNKNOWN = "unknown"  # no session
-    UP = "up"
-    DOWN = "down"
-
-
-class PlaneState(StrEnum):
-    """A plane at a glance."""
-
-    UP = "up"
-    DEGRADED = "degraded"  # some of it does not work
-    DOWN = "down"  # nothing crosses it
-    DRAINED = "drained"
-
-
-class DeviceState(StrEnum):
-    """A device as far as its data plane and its session tell."""
-
-    UP = "up"
-    UNMANAGED = "unmanaged"  # no session; it forwards on, as far as its neighbours see
-    DEAD = "dead"  # no session, and no neighbour hears it
-
-
-@dataclass(frozen=True, slots=True)
-class EndReport:
-    """What one end last said of its link."""
-
-    state: int = UNKNOWN
-    reason: int = 0
-    rx_state: int = UNKNOWN
-    neighbor_rx_state: int = UNKNOWN
-    heard: tuple[int, int] = (0, 0)  # device id and port
-    lost: int = 0
-    expected: int = 0
-    flaps: int = 0
-
-
-@dataclass(slots=True)
-class LinkRecord:
-    """A link with the reports of both ends and the controller's memory of it."""
-
-    link: Link
-    ends: dict[PortRef, EndReport]
-    state: LinkState = LinkState.UNKNOWN
-    was_down: bool = False
-    held_until: float = 0.0  # monotonic seconds
-    flaps: int = 0
-    last_failure: float = float("-inf")  # monotonic seconds
-
-    def well(self) -> bool:
-        """Whether nothing is known against the link. A link that has only just appeared is."""
-        return self.state in (LinkState.UP, LinkState.UNKNOWN) or self.is_new()
-
-    def is_new(self) -> bool:
-        """Whether it is in probation for no other reason than that it has just appeared."""
-        return self.state is LinkState.PROBATION and not self.was_down
-
-    def loss(self) -> tuple[float, float]:
-        """Share of packets lost upwards and downwards in the last reported windows."""
-        up, down = self.ends[self.link.upper], self.ends[self.link.lower]
-        return _share(up), _share(down)
-
-
-def _share(report: EndReport) -> float:
-    lossy = report.rx_state == DEGRADED and report.expected
-    return report.lost / report.expected if lossy else 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """How often a link has failed, last when, and until when it is held (monotonic seconds)."""
-
-    link: str
-    flaps: int
-    time: float
-    held_until: float
-    was_down: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Remembered:
-    """What a controller passes on to the next one."""
-
-    ends: tuple[tuple[PortRef, EndReport], ...] = ()
-    failures: tuple[Failure, ...] = ()
-    down_ports: tuple[PortRef, ...] = ()
-    drained: tuple[str, ...] = ()
+from controller.records import (
+    DEGRADED,
+    DOWN,
+    MISCABLED,
+    NOT_CARRYING,
+    PROBATION,
+    REASONS,
+    STATE_NAMES,
+    UNKNOWN,
+    DeviceState,
+    EndReport,
+    Failure,
+    LinkRecord,
+    LinkState,
+    PlaneState,
+    PortState,
+    Remembered,
+)
 
 
 @dataclass
@@ -429,9 +337,6 @@ class HealthTracker:
         self.down_ports |= {end for end in remembered.down_ports if end.device in self._devices}
         self._devices = {name: self._device_state(name) for name in self._devices}
         self._planes = {plane: self._plane_state(plane) for plane in self._planes}
-
-
-NOT_CARRYING = (LinkState.DOWN, LinkState.MISCABLED)
 
 
 def _ordinal(number: int) -> str:

@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from controller.health import EndReport, Failure, Remembered
 from controller.model import PortRef
+from controller.records import EndReport, Failure, Remembered
 
 log = logging.getLogger(__name__)
 

@@ -33,7 +33,7 @@ from controller.device import (
 )
 from controller.entities import Entity
 from controller.events import EventLog
-from controller.health import UNKNOWN, HealthTracker, LinkState
+from controller.health import HealthTracker
 from controller.memory import Memory
 from controller.model import Intent, PortRef, Role
 from controller.paths import FabricView
@@ -41,6 +41,7 @@ from controller.plan import Planner
 from controller.postcards import REASON, Mailbox
 from controller.programs import Program, program_for
 from controller.reconcile import difference
+from controller.records import UNKNOWN, LinkState
 from controller.telemetry import Telemetry, silent_ports, take_snapshot
 
 log = logging.getLogger(__name__)

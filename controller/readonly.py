@@ -15,12 +15,13 @@ from controller import report
 from controller.device import DeviceSession, Notice, NotPrimary, SessionState, reason_of
 from controller.entities import Entity
 from controller.events import EventLog
-from controller.health import HealthTracker, Remembered
+from controller.health import HealthTracker
 from controller.model import Intent
 from controller.paths import FabricView
 from controller.plan import Planner
 from controller.programs import program_for
 from controller.reconcile import difference
+from controller.records import Remembered
 
 
 @dataclass

@@ -6,10 +6,10 @@ from dataclasses import asdict
 from typing import Any
 
 from controller.device import SessionState
-from controller.health import DeviceState, LinkState, PlaneState
 from controller.model import PortRef
 from controller.react import Controller
 from controller.reconcile import Difference, batches
+from controller.records import DeviceState, LinkState, PlaneState
 from controller.tables import rank
 from controller.telemetry import Snapshot
 

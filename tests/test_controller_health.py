@@ -11,7 +11,14 @@ import pytest
 from controller.device import LinkDigest, PacketIn, PortDigest, SessionDown, SessionState, SessionUp
 from controller.entities import Entity, TableEntry
 from controller.events import EventLog
-from controller.health import (
+from controller.health import HealthTracker
+from controller.intent import load_intent
+from controller.memory import Memory
+from controller.model import AclAction, AclRule, PortRef
+from controller.paths import FabricView
+from controller.plan import plan
+from controller.postcards import POSTCARD, REASON, Mailbox
+from controller.records import (
     DEGRADED,
     DOWN,
     PROBATION,
@@ -19,18 +26,11 @@ from controller.health import (
     DeviceState,
     EndReport,
     Failure,
-    HealthTracker,
     LinkState,
     PlaneState,
     PortState,
     Remembered,
 )
-from controller.intent import load_intent
-from controller.memory import Memory
-from controller.model import AclAction, AclRule, PortRef
-from controller.paths import FabricView
-from controller.plan import plan
-from controller.postcards import POSTCARD, REASON, Mailbox
 from controller.telemetry import Rate, Snapshot, Telemetry, silent_ports
 from controller.verify import Finding, verify
 

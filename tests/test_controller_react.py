@@ -17,9 +17,9 @@ from scapy.layers.l2 import Ether
 from controller import report
 from controller.device import SessionState
 from controller.events import Event
-from controller.health import DeviceState, LinkState, PlaneState
 from controller.model import AclAction, AclRule, PortRef, Postcards
 from controller.react import SETTLE_S, Controller
+from controller.records import DeviceState, LinkState, PlaneState
 from tests.controller_fabric import Fabric
 
 WAIT_S = 30.0
