@@ -63,7 +63,7 @@ def up(cli: Cli, fabric: Fabric) -> Iterator[Cli]:
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         try:
             assert process.stdout is not None
-            assert process.stdout.readline() == "single-tier is under control: 4 devices, 4 links, 136 entries\n"
+            assert process.stdout.readline() == "single-tier is under control: 4 devices, 4 links, 140 entries\n"
             fabric.beat(12)
             wait(cli, "links", lambda links: {link["state"] for link in links} == {"up"})
             yield cli
@@ -152,11 +152,11 @@ def test_a_command_that_makes_no_sense_is_refused(cli: Cli) -> None:
 
 def test_up_once_installs_and_ends_and_the_second_time_nothing_differs(cli: Cli, fabric: Fabric) -> None:
     updates = cli.json("up", "--dry-run", code=4)["updates"]  # the devices have no pipeline, and it gives them none
-    assert [sum(map(len, updates.values())), {line[0] for lines in updates.values() for line in lines}] == [136, {"+"}]
+    assert [sum(map(len, updates.values())), {line[0] for lines in updates.values() for line in lines}] == [140, {"+"}]
     kinds = [line.partition("[")[0] for line in updates["p1"]]
     assert (kinds[-2:], kinds.index("+ group") < kinds.index("+ route_ipv4")) == (["+ port"] * 2, True), "as written"
     assert [node.native for node in fabric.nodes.values()] == [None] * 4
-    assert cli("up", "--once") == "single-tier is under control: 4 devices, 4 links, 136 entries\n"
+    assert cli("up", "--once") == "single-tier is under control: 4 devices, 4 links, 140 entries\n"
     for words in (["up", "--dry-run"], ["diff"]):
         answer = cli.json(*words)
         assert answer == {"updates": {"p1": [], "p2": [], "nic1": [], "nic2": []}, "errors": {}}
@@ -356,7 +356,7 @@ def test_up_detached_goes_on_in_the_background_until_down(cli: Cli, tmp_path: Pa
 
 def test_events_of_up_are_json_lines(cli: Cli) -> None:
     lines = [json.loads(line) for line in cli("up", "--once", "--json").splitlines()]
-    assert {"ready": {"fabric": "single-tier", "devices": 4, "links": 4, "entries": 136}} in lines
+    assert {"ready": {"fabric": "single-tier", "devices": 4, "links": 4, "entries": 140}} in lines
     assert {line["event"]["kind"] for line in lines if "event" in line} == {"session-up", "reconciled"}
 
 
