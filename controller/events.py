@@ -6,20 +6,50 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Literal, get_args
 
 KEPT = 10_000
+Kind = Literal[
+    "link-down",
+    "link-confirmed",
+    "link-gray",
+    "link-miscabled",
+    "link-probation",
+    "link-held",
+    "link-restored",
+    "link-up",
+    "link-unknown",
+    "port-down",
+    "port-up",
+    "device-dead",
+    "device-back",
+    "session-lost",
+    "session-up",
+    "plane-degraded",
+    "plane-down",
+    "plane-up",
+    "plane-drained",
+    "reconciled",
+    "rerouted",
+    "drained",
+    "undrained",
+    "postcard",
+    "stray-report",
+    "not-primary",
+    "refused",
+]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
     """One line of the fabric's diary.
 
-    ``kind`` is a word such as ``link-down``, ``subject`` the link, device or plane, ``evidence`` what was seen and who
+    ``kind`` is one of KINDS, ``subject`` the link, device or plane, ``evidence`` what was seen and who
     saw it, ``reaction`` what the controller did. ``time`` is seconds since the epoch.
     """
 
-    kind: str
+    kind: Kind
     subject: str
     evidence: str = ""
     reaction: str = ""
@@ -40,7 +70,7 @@ class EventLog:
     _events: deque[Event] = field(default_factory=lambda: deque(maxlen=KEPT))
     _next: int = 1
 
-    def add(self, kind: str, subject: str, evidence: str = "", reaction: str = "") -> Event:
+    def add(self, kind: Kind, subject: str, evidence: str = "", reaction: str = "") -> Event:
         """Note that something happened, now."""
         event = Event(kind, subject, evidence, reaction, self.clock(), self._next)
         self._next += 1

@@ -18,8 +18,10 @@ from controller.paths import FabricView
 from controller.records import (
     DEGRADED,
     DOWN,
+    LINK_EVENTS,
     MISCABLED,
     NOT_CARRYING,
+    PLANE_EVENTS,
     PROBATION,
     REASONS,
     STATE_NAMES,
@@ -197,14 +199,13 @@ class HealthTracker:
             record.held_until = now + hold_ms / 1000
             record.state = LinkState.HELD if hold_ms else LinkState.UP
             record.was_down = bool(hold_ms)
-        kind = {LinkState.HELD: "link-held", LinkState.UP: "link-up"}.get(record.state, f"link-{record.state}")
         reaction = {
             LinkState.DOWN: "skipped by the switches; taken out of groups elsewhere",
             LinkState.MISCABLED: "not used",
             LinkState.GRAY: "used only where nothing better leads",
             LinkState.HELD: f"used again in {record.held_until - now:.3g} s",
         }.get(record.state, "")
-        self.log.add(kind, record.link.name, self.evidence(record), reaction)
+        self.log.add(LINK_EVENTS[record.state], record.link.name, self.evidence(record), reaction)
 
     def evidence(self, record: LinkRecord) -> str:
         """What both ends say."""
@@ -240,7 +241,7 @@ class HealthTracker:
             if after is not before:
                 self._planes[plane] = after
                 bad = [record.link.name for record in self._of_plane(plane) if not record.well()]
-                self.log.add(f"plane-{after}", plane, f"{len(bad)} of {len(self._of_plane(plane))} links not well")
+                self.log.add(PLANE_EVENTS[after], plane, f"{len(bad)} of {len(self._of_plane(plane))} links not well")
 
     def _device_state(self, name: str) -> DeviceState:
         if self.sessions[name] is not SessionState.CLOSED:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from controller.events import Kind
 from controller.model import Link, PortRef
 
 UNKNOWN, UP, DEGRADED, DOWN, PROBATION = range(5)  # link_state_t
@@ -27,6 +29,11 @@ class LinkState(StrEnum):
 
 
 NOT_CARRYING = (LinkState.DOWN, LinkState.MISCABLED)
+LINK_EVENTS: Mapping[LinkState, Kind] = {
+    LinkState.UNKNOWN: "link-unknown", LinkState.UP: "link-up", LinkState.GRAY: "link-gray",
+    LinkState.DOWN: "link-down", LinkState.MISCABLED: "link-miscabled", LinkState.PROBATION: "link-probation",
+    LinkState.HELD: "link-held",
+}  # fmt: skip
 
 
 class PortState(StrEnum):
@@ -44,6 +51,12 @@ class PlaneState(StrEnum):
     DEGRADED = "degraded"  # some of it does not work
     DOWN = "down"  # nothing crosses it
     DRAINED = "drained"
+
+
+PLANE_EVENTS: Mapping[PlaneState, Kind] = {
+    PlaneState.UP: "plane-up", PlaneState.DEGRADED: "plane-degraded", PlaneState.DOWN: "plane-down",
+    PlaneState.DRAINED: "plane-drained",
+}  # fmt: skip
 
 
 class DeviceState(StrEnum):

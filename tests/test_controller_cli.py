@@ -21,6 +21,7 @@ import pytest
 from controller import limits
 from controller.api import call
 from controller.cli import main
+from controller.events import KINDS
 from tests.controller_fabric import Fabric, Node
 
 PATIENCE_S = 30
@@ -148,6 +149,11 @@ def test_a_command_that_makes_no_sense_is_refused(cli: Cli) -> None:
     cli("fault", "set", "plane1", "loss=2", code=2)
     cli("shell", "p9", code=2)
     assert cli.err == "polyplane: no device 'p9'; there are p1, p2, nic1, nic2\n"
+
+
+def test_a_kind_of_event_that_there_is_not_is_refused_with_those_that_there_are(cli: Cli) -> None:
+    cli("events", "--kind", "link-down", "--kind", "nonsense", code=2)
+    assert cli.err == f"polyplane: --kind: no kind 'nonsense'; kinds are {', '.join(KINDS)}\n"
 
 
 def test_up_once_installs_and_ends_and_the_second_time_nothing_differs(cli: Cli, fabric: Fabric) -> None:

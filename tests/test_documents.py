@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from controller.events import KINDS
 from tests.conftest import ROOT
 
 DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
@@ -123,6 +124,12 @@ def polyplane_subcommands_of(words: list[str]) -> list[str]:
     """Those whose help has the options: none and ``fault set`` of ``polyplane -f F fault set p1 down``."""
     at = 3 if words[1] in ("-f", "--intent", "--socket") else 1
     return ["", " ".join(words[at : at + (2 if words[at] in ("fault", "counters") else 1)])]
+
+
+def test_the_guide_says_of_every_kind_of_event_what_is_done() -> None:
+    table = (ROOT / "docs/operator-guide.md").read_text().partition("| event |")[2].partition("\n\n")[0]
+    told = [kind for row in table.splitlines()[2:] for kind in re.findall(r"`([^`]+)`", row.split("|")[1])]
+    assert sorted(told) == sorted(KINDS)
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from controller.events import KINDS
 from softswitch.cli.errors import UsageError
 from softswitch.cli.output import show_json, show_table
 
@@ -134,6 +135,8 @@ def events(
     """What happened, when, on whose evidence, and what was done. With --follow, JSON is one event a line."""
     import json
 
+    if unknown := set(kind or ()).difference(KINDS):
+        raise UsageError(f"--kind: no kind {min(unknown)!r}; kinds are {', '.join(KINDS)}")
     options, since = context(ctx), 0
     while True:
         found = options.call("events", since=since)
