@@ -12,7 +12,6 @@ import json
 import logging
 import os
 import socket
-import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -36,12 +35,6 @@ class ApiError(Exception):
 
 class NoController(ApiError):
     """Nothing listens on the socket."""
-
-
-def default_socket(fabric: str) -> Path:
-    """Where the controller of a fabric listens unless told otherwise."""
-    directory = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
-    return Path(directory) / f"polyplane-{fabric}.sock"
 
 
 class Api:
@@ -230,7 +223,7 @@ def remove_stale(path: Path) -> None:
 
 def running_already(path: Path) -> str:
     """Why a second controller does not start."""
-    return f"a controller is running already on {path}; one of another fabric of that name needs another --socket"
+    return f"a controller is running already on {path}; another one of this fabric needs another --socket"
 
 
 def call(path: Path, call_name: str, /, *, timeout_s: float = 60.0, **args: Any) -> Any:

@@ -47,11 +47,15 @@ class Installed:
         return {"updates": updates, "errors": self.errors}
 
 
-async def read_devices(intent: Intent, remembered: Remembered, timeout_s: float) -> Installed:
-    """Read every device. One without a pipeline holds nothing; one that does not answer in time is an error."""
+def remembered_view(intent: Intent, remembered: Remembered) -> FabricView:
+    """The fabric's health as a controller knew it last."""
     tracker = HealthTracker(intent, EventLog(), time.monotonic)
     tracker.restore(remembered)
-    view = tracker.view()
+    return tracker.view()
+
+
+async def read_devices(intent: Intent, view: FabricView, timeout_s: float) -> Installed:
+    """Read every device. One without a pipeline holds nothing; one that does not answer in time is an error."""
     result = Installed(view, Planner(intent).plan(view))
 
     async def read_one(name: str) -> None:

@@ -20,29 +20,11 @@ import pytest
 
 from controller import limits
 from controller.api import call
-from controller.cli import main
 from controller.events import KINDS
+from tests.controller_command import Cli
 from tests.controller_fabric import Fabric, Node
 
 PATIENCE_S = 30
-
-
-class Cli:
-    """The command on one intent file, in this process. Each call asserts the exit code; ``json`` parses the output."""
-
-    def __init__(self, intent: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self.intent, self.capsys = intent, capsys
-        self.socket = intent.with_name("polyplane.sock")
-
-    def __call__(self, *words: str, code: int = 0) -> str:
-        self.capsys.readouterr()
-        found = main(["-f", str(self.intent), "--socket", str(self.socket), *words])
-        out, self.err = self.capsys.readouterr()
-        assert (found, self.err if found != code else "") == (code, "")
-        return out
-
-    def json(self, *words: str, code: int = 0) -> Any:
-        return json.loads(self(*words, "--json", code=code))
 
 
 @pytest.fixture
@@ -54,7 +36,7 @@ def fabric(tmp_path: Path) -> Iterator[Fabric]:
 @pytest.fixture
 def cli(fabric: Fabric, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Cli:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    return Cli(fabric.write_intent(tmp_path / "fabric.yaml"), capsys)
+    return Cli(fabric.write_intent(tmp_path / "fabric.yaml"), capsys, tmp_path / "polyplane.sock")
 
 
 @pytest.fixture
@@ -205,7 +187,7 @@ def test_a_running_controller_says_why_verify_could_not_read_a_device(up: Cli, f
 
 def test_a_second_controller_on_the_same_socket_is_refused(up: Cli) -> None:
     up("up", code=1)
-    assert f"a controller is running already on {up.socket}; one of another fabric of that name needs another" in up.err
+    assert f"a controller is running already on {up.socket}; another one of this fabric needs another" in up.err
 
 
 def test_status_shows_a_healthy_fabric(up: Cli) -> None:

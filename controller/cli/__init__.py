@@ -39,7 +39,7 @@ Intent = Annotated[
     Path, typer.Option("--intent", "-f", metavar="FILE", envvar="POLYPLANE_INTENT", help="What the fabric should be.")
 ]
 Socket = Annotated[
-    Path | None, typer.Option("--socket", metavar="PATH", help="Of the controller; otherwise by the fabric's name.")
+    Path | None, typer.Option("--socket", metavar="PATH", help="Of the controller; otherwise by the fabric.")
 ]
 
 

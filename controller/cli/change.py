@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from typing import Annotated, Any
 
 import typer
 
-from controller.memory import Memory
-from controller.readonly import read_devices
 from controller.verify import verify as find
 from softswitch.cli.errors import CommandError
 from softswitch.cli.output import show_json, show_table
 
-from .common import DIFFERENT, UNHEALTHY, Json, NoController, context, default_memory
+from .common import DIFFERENT, UNHEALTHY, Json, MemoryFile, NoController, context
 
 Name = Annotated[str, typer.Argument(metavar="PLANE|DEVICE|LINK")]
 Timeout = Annotated[float, typer.Option(metavar="SECONDS", min=0.1, help="How long a device may take to answer.")]
@@ -56,14 +53,13 @@ def show_updates(answer: dict[str, Any], as_json: bool) -> bool:
     return any(answer["updates"].values())
 
 
-def diff(ctx: typer.Context, timeout: Timeout = 5.0, as_json: Json = False) -> int:
+def diff(ctx: typer.Context, memory: MemoryFile = None, timeout: Timeout = 5.0, as_json: Json = False) -> int:
     """What would have to be written to make the devices hold what they should: + new, ~ changed, - gone."""
     options = context(ctx)
     try:
         answer = options.call("diff")
     except NoController:
-        memory = Memory(default_memory(options.intent.name))
-        answer = asyncio.run(read_devices(options.intent, memory.load(), timeout)).answer()
+        answer = options.read_devices(memory, timeout).answer()
     return DIFFERENT if show_updates(answer, as_json) else 0
 
 
@@ -76,14 +72,13 @@ def apply(ctx: typer.Context, as_json: Json = False) -> int:
     return 0
 
 
-def verify(ctx: typer.Context, timeout: Timeout = 5.0, as_json: Json = False) -> int:
+def verify(ctx: typer.Context, memory: MemoryFile = None, timeout: Timeout = 5.0, as_json: Json = False) -> int:
     """Prove from what is installed that hosts reach each other, by every plane that is well and the right members."""
     options = context(ctx)
     try:
         findings = options.call("verify")
     except NoController:
-        memory = Memory(default_memory(options.intent.name))
-        installed = asyncio.run(read_devices(options.intent, memory.load(), timeout))
+        installed = options.read_devices(memory, timeout)
         held = {name: entities for name, entities in installed.entities.items() if name not in installed.blank}
         unread = installed.errors | installed.blank
         findings = [one.as_dict() for one in find(options.intent, installed.view, held, unread)]

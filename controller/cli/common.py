@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import asyncio
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,17 +10,24 @@ from typing import Annotated, Any
 
 import typer
 
-from controller.api import NoController, call, default_socket
+from controller.api import NoController, call
 from controller.intent import load_intent
+from controller.memory import Memory
 from controller.model import Intent, Link, UnknownName
+from controller.places import default_memory, default_socket
+from controller.readonly import Installed, read_devices, remembered_view
 from softswitch.cli.errors import UsageError
 
-__all__ = ["DIFFERENT", "UNHEALTHY", "Context", "Json", "NoController", "context", "default_memory", "rate"]
+__all__ = ["DIFFERENT", "UNHEALTHY", "Context", "Json", "MemoryFile", "NoController", "context", "rate"]
 
 UNHEALTHY = 3
 DIFFERENT = 4
 
 Json = Annotated[bool, typer.Option("--json", help="JSON on standard output.")]
+MemoryFile = Annotated[
+    Path | None,
+    typer.Option("--memory", metavar="FILE", help="What must survive a restart; otherwise by the fabric."),
+]
 
 
 @dataclass
@@ -38,7 +45,13 @@ class Context:
     @property
     def socket_path(self) -> Path:
         """Where the controller listens."""
-        return self.socket or default_socket(self.intent.name)
+        return self.socket or default_socket(self.intent)
+
+    def read_devices(self, memory: Path | None, timeout: float) -> Installed:
+        """What the devices hold, with no controller to ask: what it knew last is in its memory, or in the one given."""
+        remembered = Memory(memory or default_memory(self.intent)).load()
+        view = remembered_view(self.intent, remembered)
+        return asyncio.run(read_devices(self.intent, view, timeout))
 
     def links_of(self, name: str) -> list[Link]:
         """The links that a plane, a device or a link stands for. Raises UsageError where there is none of that name."""
@@ -50,12 +63,6 @@ class Context:
     def call(self, name: str, /, **args: Any) -> Any:
         """Ask the running controller. Raises NoController and ApiError."""
         return call(self.socket_path, name, **args)
-
-
-def default_memory(fabric: str) -> Path:
-    """Where what must survive a restart is kept unless told otherwise."""
-    folder = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state"
-    return Path(folder) / "polyplane" / f"{fabric}.json"
 
 
 def context(ctx: typer.Context) -> Context:

@@ -9,17 +9,18 @@ from typing import Annotated, Any
 
 import typer
 
+from controller.places import default_baseline
 from softswitch.cli.errors import CommandError
 from softswitch.cli.output import show_json, show_table
 
-from .common import Context, Json, context, default_memory
+from .common import Context, Json, context
 
 counters_app = typer.Typer(help="Counters before and after a run.", no_args_is_help=True, rich_markup_mode=None)
 File = Annotated[Path | None, typer.Option("--file", metavar="FILE", help="Of the baseline; otherwise by the fabric.")]
 
 
 def _file(options: Context, given: Path | None) -> Path:
-    return given or default_memory(options.intent.name).with_suffix(".baseline.json")
+    return given or default_baseline(options.intent)
 
 
 @counters_app.command()

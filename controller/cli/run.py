@@ -18,14 +18,13 @@ import typer
 
 from controller.api import Api, ApiError, NoController, call, running_already, serving
 from controller.events import Event
-from controller.memory import Memory
+from controller.places import default_memory
 from controller.react import Controller
-from controller.readonly import Installed, read_devices
 from softswitch.cli.errors import CommandError
 from softswitch.cli.output import show_json
 
 from .change import show_updates
-from .common import DIFFERENT, Context, Json, context, default_memory
+from .common import DIFFERENT, Context, Json, MemoryFile, context
 
 Timeout = Annotated[float, typer.Option(metavar="SECONDS", min=0.1, help="How long to wait for all devices.")]
 
@@ -36,16 +35,16 @@ def up(
     detach: Annotated[bool, typer.Option("--detach", help="Go on in the background.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be written (exit code 4).")] = False,
     election_id: Annotated[int, typer.Option(min=2, help="The highest of several controllers is primary.")] = 10,
-    memory: Annotated[Path | None, typer.Option(metavar="FILE", help="What must survive a restart.")] = None,
+    memory: MemoryFile = None,
     log_file: Annotated[Path | None, typer.Option(metavar="FILE", help="Of --detach.")] = None,
     timeout: Timeout = 30.0,
     as_json: Json = False,
 ) -> int:
     """Bring the fabric under control and keep it so, until SIGINT, SIGTERM or 'polyplane down'."""
     options = context(ctx)
-    remembered = memory or default_memory(options.intent.name)
     if dry_run:
-        return _dry_run(options, remembered, timeout, as_json)
+        return _dry_run(options, memory, timeout, as_json)
+    remembered = memory or default_memory(options.intent)
     if detach:
         return _detach(options, remembered, election_id, log_file, timeout, as_json)
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(name)s: %(message)s")
@@ -115,9 +114,9 @@ def _print_json(event: Event) -> None:
     print(json.dumps({"event": event.as_dict()}), flush=True)
 
 
-def _dry_run(options: Context, memory: Path, timeout: float, as_json: bool) -> int:
-    installed: Installed = asyncio.run(read_devices(options.intent, Memory(memory).load(), timeout))
-    return DIFFERENT if show_updates(installed.answer(), as_json) else 0
+def _dry_run(options: Context, memory: Path | None, timeout: float, as_json: bool) -> int:
+    answer = options.read_devices(memory, timeout).answer()
+    return DIFFERENT if show_updates(answer, as_json) else 0
 
 
 def _detach(
