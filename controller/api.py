@@ -19,8 +19,10 @@ from typing import Any
 from controller import report
 from controller.codec import CodecError
 from controller.device import SessionState, reason_of
+from controller.intent import IntentError, load_intent
 from controller.model import UnknownName
 from controller.react import FAILED, Controller
+from controller.readonly import read_devices
 from controller.telemetry import take_snapshot
 from controller.verify import verify
 
@@ -93,9 +95,22 @@ class Api:
         ]
         return {"drained": sorted(controller.tracker.drained), "pending": pending}
 
-    async def diff(self, _: dict[str, Any]) -> Any:
-        """What each device lacks or has too much, read from the device."""
-        return await self._each(self._diff_of)
+    async def diff(self, args: dict[str, Any]) -> Any:
+        """What each device lacks or has too much, read from the device.
+
+        With ``intent``, the path of a file, by that and not by what was there at the start: its devices may be others,
+        and each has ``timeout`` seconds to answer.
+        """
+        if "intent" not in args:
+            return await self._each(self._diff_of)
+        path, timeout = args["intent"], args.get("timeout")
+        if not isinstance(path, str) or not isinstance(timeout, int | float):
+            raise ApiError(f"intent must be a path and timeout seconds, not {path!r} and {timeout!r}")
+        try:
+            intent = load_intent(Path(path))
+        except IntentError as error:
+            raise ApiError(str(error)) from error
+        return (await read_devices(intent, self.controller.view, timeout)).answer()
 
     async def _diff_of(self, name: str) -> list[str]:
         change = await self.controller.sessions[name].difference(self.controller.desired[name])

@@ -275,6 +275,21 @@ async def delete_route(node: Node) -> None:
         await switch.write([-fy.P4TableEntry("route_ipv4", match=match)])
 
 
+def test_dry_run_beside_a_controller_is_of_the_file_as_it_is_and_of_the_fabric_as_the_controller_knows_it(
+    up: Cli, tmp_path: Path
+) -> None:
+    up("drain", "plane1")
+    elsewhere = ["--memory", str(tmp_path / "none.json")]  # knows of no drain
+    assert up("up", "--dry-run", *elsewhere) == ""
+    up.intent.write_text(up.intent.read_text().replace("kmin: 16", "kmin: 17"))
+    assert up("diff") == "", "by the intent that the controller was started with"
+    updates = up.json("up", "--dry-run", *elsewhere, code=4)["updates"]
+    lines = [line for one in updates.values() for line in one]
+    assert lines and all(line.startswith("~ ecn_profile") and "17" in line for line in lines)
+    up.intent.write_text(up.intent.read_text().replace("role: plane", "role: top", 1))
+    up("up", "--dry-run", code=2)
+
+
 def test_counters_since_a_baseline_are_what_was_counted_since(up: Cli, fabric: Fabric) -> None:
     assert up.json("counters", "baseline")["devices"] == 4
     fabric.beat(7)

@@ -115,7 +115,12 @@ def _print_json(event: Event) -> None:
 
 
 def _dry_run(options: Context, memory: Path | None, timeout: float, as_json: bool) -> int:
-    answer = options.read_devices(memory, timeout).answer()
+    """By the intent file as it is now, and by the fabric's health as the controller knows it, or knew it last."""
+    file = options.intent.source.resolve()
+    try:
+        answer = options.call("diff", intent=str(file), timeout=timeout)
+    except NoController:
+        answer = options.read_devices(memory, timeout).answer()
     return DIFFERENT if show_updates(answer, as_json) else 0
 
 
