@@ -6,7 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +14,10 @@ from types import FrameType
 from typing import Any
 
 from mininet.link import Link as MininetLink
-from mininet.log import error, info
+from mininet.log import error, info, output
 from mininet.net import Mininet
 
-from mininet_topos import live, runs
+from mininet_topos import iperf, live, runs
 from mininet_topos.nodes import FabricHost, FabricIntf, P4Switch, SmartNic
 from mininet_topos.queues import NO_SETTINGS, QueueSettings
 from mininet_topos.targets import DEFAULT_HEARTBEAT_US, Target
@@ -116,6 +116,27 @@ class FabricNet(Mininet):
             self.live().set_link(src, dst, status == "up")
         except live.LiveError as problem:
             error(f"{problem}\n")
+
+    def iperf(
+        self,
+        hosts: Sequence[FabricHost] | None = None,
+        l4Type: str = "TCP",
+        udpBw: str = "10M",
+        seconds: int = 5,
+        port: int = 5001,
+    ) -> list[str]:
+        """Mininet's ``iperf`` and ``iperfudp``; what goes wrong is said, not raised."""
+        client, server = hosts or (self.hosts[0], self.hosts[-1])
+        output(f"*** Iperf: testing {l4Type} bandwidth between {client} and {server}\n")
+        options = ["-p", str(port), *(["-u", "-b", udpBw] if l4Type == "UDP" else [])]
+        try:
+            rates = iperf.measure(self.run_of, client.live(), server.live(), server.IP(), seconds, options)
+        except live.LiveError as problem:
+            error(f"{problem}\n")
+            return []
+        result = [udpBw, *rates] if l4Type == "UDP" else rates
+        output(f"*** Results: {result}\n")
+        return result
 
     def stop(self) -> None:
         """Ends switches and hosts. Whatever else they started is the run's to remove."""
