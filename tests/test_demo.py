@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from mininet_topos import runs
+from mininet_topos.targets import Target
+from scripts.lib import demo_fabric
 from scripts.lib.demo_report import Fault, Report, Spread
 from scripts.lib.demo_traffic import Result
 from tests.mininet_support import NEEDS_MININET
@@ -40,7 +42,7 @@ class TestForReal:
     @pytest.mark.slow
     def test_traffic_outlives_a_plane(self, root: Path, tmp_path: Path) -> None:
         words: list[str | Path] = [root / "scripts/demo", "--target", "softswitch", "--json", tmp_path / "demo.json"]
-        done = subprocess.run(words, cwd="/", capture_output=True, text=True, timeout=90)
+        done = subprocess.run(words, cwd="/", capture_output=True, text=True, timeout=240)
         assert done.returncode == 0, done.stdout + done.stderr
         assert "======== summary" in done.stdout
         said = json.loads((tmp_path / "demo.json").read_text())
@@ -59,18 +61,37 @@ class TestForReal:
             ("under control", signal.SIGTERM, 143),
         ],
     )
-    def test_interruption_leaves_nothing_behind(
-        self, root: Path, when: str, sent: signal.Signals, status: int
+    def test_interruption_leaves_a_report_and_nothing_else_behind(
+        self, root: Path, tmp_path: Path, when: str, sent: signal.Signals, status: int
     ) -> None:
-        words: list[str | Path] = [root / "scripts/demo", "--target", "softswitch"]
+        path = tmp_path / "demo.json"
+        words: list[str | Path] = [root / "scripts/demo", "--target", "softswitch", "--json", path]
         with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, process_group=0) as demo:
             try:
                 assert demo.stdout is not None
                 assert any(line.startswith(when) for line in demo.stdout)
                 demo.send_signal(sent)
+                summary = demo.stdout.read()
                 assert demo.wait(timeout=30) == status
             finally:
                 demo.kill()
+        said = json.loads(path.read_text())
+        assert not said["good"] and said["reasons"][0].endswith(": interrupted")
+        assert f"NOT GOOD: {said['reasons'][0]}" in summary
+
+    def test_a_fabric_that_does_not_come_up_is_reported_with_what_its_controller_told(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setattr(demo_fabric, "UP_S", 1.0)  # links are on probation for longer
+        monkeypatch.setattr("os.nice", lambda _: 0)
+        with pytest.raises(demo_fabric.DemoError, match=r"after 1 s"):
+            demo_fabric.run(Target.SOFTSWITCH, tmp_path / "demo.json")
+        said = json.loads((tmp_path / "demo.json").read_text())
+        (reason,) = said["reasons"]
+        assert "after 1 s not every device is in sync" in reason
+        (phase,) = said["phases"]
+        assert phase["phase"] == "bring-up" and "session-up" in {event["kind"] for event in phase["events"]}
+        assert f"NOT GOOD: {reason}" in capfd.readouterr().out
 
 
 @pytest.mark.parametrize("word", [["--json", "never.json"], ["--target", "softswitch"]])
@@ -104,6 +125,28 @@ def test_loss_before_the_fault_is_not_good() -> None:
     made = report(0.2)
     made.results.append(Result("healthy", 100, 99, 0, (990.0,)))
     assert not made.good
+
+
+def test_a_loss_is_told_with_the_events_of_its_phase(capsys: pytest.CaptureFixture[str]) -> None:
+    made = report(0.2)
+    made.begun = {"healthy": 980.0, "incast": 991.0, "p2 killed": 999.0}
+    made.results.insert(0, Result("healthy", 100, 99, 0, (990.0,)))
+    gone = {"kind": "link-down", "subject": "n3:1-p1s1:3", "evidence": "heartbeats missed", "reaction": ""}
+    made.events = [gone | {"time": at} for at in (979.0, 990.0, 991.0)]
+    assert made.reasons() == ["healthy: 1 of 100 lost; 1 link-down"]
+    made.show()
+    summary = capsys.readouterr().out
+    assert summary.count("link-down n3:1-p1s1:3: heartbeats missed\n") == 1
+    assert "NOT GOOD: healthy: 1 of 100 lost; 1 link-down\n" in summary
+    phases = {phase["phase"]: phase["events"] for phase in made.as_dict()["phases"]}
+    assert [len(events) for events in phases.values()] == [1, 1, 0]
+
+
+def test_a_story_that_does_not_come_to_its_end_is_not_good_for_that_reason() -> None:
+    made = Report("softswitch", 50_000, window_s=0.25, failure="n1 does not answer")
+    assert made.reasons() == ["start: n1 does not answer"]
+    made.begun = {"bring-up": 1.0}
+    assert not made.good and made.as_dict()["reasons"] == ["bring-up: n1 does not answer"]
 
 
 @pytest.mark.parametrize("packets", [(600, 0, 300, 300), (400, 1, 400, 400), (0, 0, 0, 0)])

@@ -45,8 +45,9 @@ MISSED_LIMIT = 3
 FIRST = -10  # niceness of the fabric: who is not given the processor in time looks dead to its neighbours
 PHASE_S = 3.0
 QUIET_S = 0.5  # between what a phase changes and its first packet, or its last packet and what comes then
-UP_S = 20.0  # the longest wait for the controller
+UP_S = 60.0  # the longest wait for the controller, and then for links; a loaded machine takes its time
 ARRIVED_S = 4.0  # for packets in queues
+LOG_LINES = 20
 BACK_S = 20.0  # and for the plane to be whole again
 
 
@@ -78,6 +79,7 @@ class Story:
         self.net, self.pace, self.report = net, pace, report
         self.folder = net.run_of.folder
         self.socket = self.folder / "controller.sock"
+        self.log_file = self.folder / "controller.log"
 
     def ask(self, name: str, **args: Any) -> Any:
         """A call of the controller's. Raises DemoError."""
@@ -88,12 +90,13 @@ class Story:
 
     def bring_up(self) -> None:
         """The intent file, and the controller in the background; the run's end is its end. Raises DemoError."""
+        self.report.begin("bring-up")
         path = self.folder / "fabric.yaml"
         health = {"heartbeat_us": self.pace.heartbeat_us, "missed_limit": MISSED_LIMIT} | self.pace.health
         content = intent(self.net.topology, self.net.live(), self.pace.heartbeat_us) | INTENT | {"health": health}
         write_intent(path, content)
-        words = ["polyplane", "-f", str(path), "--socket", str(self.socket), "up", "--detach"]
-        words += ["--memory", str(self.folder / "controller.memory"), "--log-file", str(self.folder / "controller.log")]
+        words = ["polyplane", "-f", str(path), "--socket", str(self.socket), "up", "--detach", "--timeout", str(UP_S)]
+        words += ["--memory", str(self.folder / "controller.memory"), "--log-file", str(self.log_file)]
         done = subprocess.run(words, env=self.net.run_of.environment(), capture_output=True, text=True, check=False)
         if done.returncode:
             raise DemoError(done.stderr.strip() or f"polyplane up --detach ended with {done.returncode}")
@@ -166,25 +169,35 @@ class Story:
 
     def begin(self, phase: str, pairs: Sequence[Pair]) -> None:
         self.traffic.begin(phase, pairs)
-        self.report.phase = phase
+        self.report.begin(phase)
 
     def tell(self) -> None:
         """The story, from the first packet to the last. Raises DemoError, LiveError, NodeError."""
         pairs = tuple(dict.fromkeys((*RING, *INCAST)))
         with Traffic(self.net.live(), pairs, DSCP, self.pace.flow_pps) as self.traffic:
             self.report.start(self.traffic)
-            self.begin("warm-up", RING)
-            self.watch(1.0)
-            self.begin("healthy", RING)
-            self.spread_over("healthy", PHASE_S)
-            self.incast()
-            self.kill()
-            self.restore()
-            self.begin("end", ())
-            self.watch(2 * QUIET_S)
-            self.report.results = [self.traffic.result(phase) for phase in self.traffic.phases]
-            self.report.duplicates = self.traffic.duplicates
+            try:
+                self.begin("warm-up", RING)
+                self.watch(1.0)
+                self.begin("healthy", RING)
+                self.spread_over("healthy", PHASE_S)
+                self.incast()
+                self.kill()
+                self.restore()
+                self.begin("end", ())
+            finally:
+                self.traffic.begin("", ())
+                time.sleep(2 * QUIET_S)
+                self.report.results = [self.traffic.result(phase) for phase in self.traffic.phases]
+                self.report.duplicates = self.traffic.duplicates
+
+    def read_diary(self) -> None:
+        """The controller's events, or else the end of its log, while the run's folder is there."""
+        try:
             self.report.events = self.ask("events")
+        except DemoError:
+            with contextlib.suppress(OSError):
+                self.report.log = self.log_file.read_text().splitlines()[-LOG_LINES:]
 
     def incast(self) -> None:
         """Three hosts send to the fourth, through queues that are a little too slow."""
@@ -204,6 +217,7 @@ class Story:
         self.begin(f"{VICTIM} killed", RING)
         self.watch(QUIET_S)
         killed = time.time()
+        self.report.fault = Fault(VICTIM, killed, [])
         for process in victim.processes:
             process.kill()
         self.watch(self.report.window_s + QUIET_S)
@@ -226,7 +240,10 @@ class Story:
 
 
 def run(target: Target, json_file: Path | None) -> int:
-    """The demo; 0 when everything went as it should. Raises DemoError, TopologyError, NodeError, LiveError, OSError."""
+    """The demo; 0 when everything went as it should. Raises DemoError, TopologyError, NodeError, LiveError, OSError.
+
+    However it ends, the summary is shown and the file written.
+    """
     pace = PACES[target]
     report = Report(str(target), pace.heartbeat_us, (MISSED_LIMIT + 2) * pace.heartbeat_us / 1e6)
     if json_file is not None:
@@ -236,13 +253,22 @@ def run(target: Target, json_file: Path | None) -> int:
         os.nice(FIRST)
     settings = Settings(target, pace.heartbeat_us)
     print(f"starting 4 hosts with SmartNICs and 4 planes on {target}", flush=True)
-    with running(multiplane(len(PLANES), len(NICS)), settings) as net:
-        story = Story(net, pace, report)
-        story.bring_up()
-        print(f"under control after {time.monotonic() - started:.1f} s\n")
-        story.tell()
-    report.took_s = time.monotonic() - started
-    if json_file is not None:
-        json_file.write_text(json.dumps(report.as_dict(), indent=2) + "\n")
-    report.show()
+    try:
+        with running(multiplane(len(PLANES), len(NICS)), settings) as net:
+            story = Story(net, pace, report)
+            try:
+                story.bring_up()
+                print(f"under control after {time.monotonic() - started:.1f} s\n", flush=True)
+                story.tell()
+            finally:
+                story.read_diary()
+    except BaseException as error:
+        ended = isinstance(error, KeyboardInterrupt | SystemExit)
+        report.failure = "interrupted" if ended else str(error) or repr(error)
+        raise
+    finally:
+        report.took_s = time.monotonic() - started
+        if json_file is not None:
+            json_file.write_text(json.dumps(report.as_dict(), indent=2) + "\n")
+        report.show()
     return 0 if report.good else 1

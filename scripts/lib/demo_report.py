@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from controller.cli.run import event_line
 from scripts.lib.demo_traffic import Result, Traffic
 
 EVEN = 0.02  # how far a plane's share may be from an even one
 LIVE = ("up", "degraded")
+SHOWN = 8  # events of a phase that was not as it should be
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,11 @@ class Fault:
 
 @dataclass
 class Report:
-    """What was measured. Times are seconds; ``window_s`` is how long a dead link may go unseen."""
+    """What was measured. Times are seconds; ``window_s`` is how long a dead link may go unseen.
+
+    ``failure`` says why the story was not told to its end; ``events`` is the controller's diary, and where it could not
+    be asked, ``log`` the end of what it printed.
+    """
 
     target: str
     heartbeat_us: int
@@ -62,14 +69,33 @@ class Report:
     spreads: list[Spread] = field(default_factory=list)
     fault: Fault = field(default_factory=lambda: Fault("", 0.0, []))
     events: list[dict[str, Any]] = field(default_factory=list)
+    log: list[str] = field(default_factory=list)
+    failure: str = ""
+    begun: dict[str, float] = field(default_factory=dict)  # phases, and when (seconds since the epoch)
     queue_marks: int = 0
     duplicates: int = 0
     back_s: float = 0.0
     took_s: float = 0.0
-    phase: str = ""
     _traffic: Traffic | None = None
     _shown: tuple[float, tuple[int, int, int]] = (0.0, (0, 0, 0))
     _started: float = 0.0
+
+    # ---- phases ----------------------------------------------------------------------------------------------------
+
+    def begin(self, phase: str) -> None:
+        """A phase begins, and the one before it ends."""
+        self.begun[phase] = time.time()
+
+    @property
+    def phase(self) -> str:
+        """The current one."""
+        return list(self.begun)[-1] if self.begun else ""
+
+    def events_of(self, phase: str) -> list[dict[str, Any]]:
+        """What the controller told between its beginning and that of the next."""
+        started = self.begun.get(phase, float("inf"))
+        ended = min((at for at in self.begun.values() if at > started), default=float("inf"))
+        return [event for event in self.events if started <= event["time"] < ended]
 
     # ---- live ------------------------------------------------------------------------------------------------------
 
@@ -100,15 +126,22 @@ class Report:
         lost = [at for result in self.results if result.phase == f"{self.fault.plane} killed" for at in result.lost_at]
         return max(lost) - self.fault.time if lost else None
 
-    def checks(self) -> list[tuple[str, bool, str]]:
-        """What is claimed, whether it holds, and the figures."""
-        plane = self.fault.plane
+    def _phases(self) -> list[tuple[str, bool, str]]:
         checks = []
         for result in self.results:
             if result.sent:
-                allowed = result.phase == f"{plane} killed"
-                figures = f"{result.lost} of {result.sent} lost"
+                allowed = result.phase == f"{self.fault.plane} killed"
+                kinds = Counter(event["kind"] for event in self.events_of(result.phase))
+                told = ", ".join(f"{count} {kind}" for kind, count in kinds.items()) or "no events"
+                figures = f"{result.lost} of {result.sent} lost; {told}"
                 checks.append((result.phase, result.lost == 0 or allowed, figures))
+        return checks
+
+    def checks(self) -> list[tuple[str, bool, str]]:
+        """What is claimed, whether it holds, and the figures; of a story without its end, what phases lost."""
+        checks, plane = self._phases(), self.fault.plane
+        if self.failure:
+            return checks
         last = self.last_lost_s
         within = last is None or last <= self.window_s
         figures = "none" if last is None else f"{last * 1000:.0f} ms after the fault"
@@ -132,31 +165,55 @@ class Report:
 
     @property
     def good(self) -> bool:
-        """Whether every claim holds."""
-        return all(holds for _, holds, _ in self.checks())
+        """Whether the story came to its end and every claim holds."""
+        return not self.reasons()
+
+    def reasons(self) -> list[str]:
+        """Why it is not good."""
+        failure = [f"{self.phase or 'start'}: {self.failure}"] if self.failure else []
+        return failure + [f"{name}: {figures}" for name, holds, figures in self.checks() if not holds]
 
     def show(self) -> None:
         """The summary."""
         print("\n======== summary")
         for name, holds, figures in self.checks():
             print(f"  {name:28s} {figures}{'' if holds else '  <- not as it should be'}")
+            self._show_events([] if holds else self.events_of(name))
+        if self.failure:
+            print(f"  {self.phase or 'start':28s} {self.failure}")
+            self._show_events(self.events_of(self.phase))
+        else:
+            self._show_times()
+        print("".join(f"    {line}\n" for line in self.log), end="")
+        print(f"  {'took':28s} {self.took_s:.1f} s on {self.target}, heartbeat {self.heartbeat_us / 1000:g} ms")
+        print(f"  {'verdict':28s} {'good' if self.good else 'NOT GOOD: ' + '; '.join(self.reasons())}", flush=True)
+
+    @staticmethod
+    def _show_events(events: list[dict[str, Any]]) -> None:
+        for event in events[:SHOWN]:
+            print(f"    {event_line(event)}")
+        if len(events) > SHOWN:
+            print(f"    and {len(events) - SHOWN} more events")
+
+    def _show_times(self) -> None:
         for kind, words in (("plane-down", "controller: plane is down"), ("device-dead", "controller: switch is dead")):
             after = self.fault.after_s(kind)
             print(f"  {words:28s} {'never' if after is None else f'{after * 1000:.0f} ms after the fault'}")
         print(f"  {'plane whole again':28s} {self.back_s:.1f} s after the restart of its switch")
-        print(f"  {'took':28s} {self.took_s:.1f} s on {self.target}, heartbeat {self.heartbeat_us / 1000:g} ms")
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         last, detected = self.last_lost_s, self.fault.first("link-down")
+        results = {result.phase: result for result in self.results}
         return {
             "target": self.target,
             "good": self.good,
+            "reasons": self.reasons(),
             "heartbeat_us": self.heartbeat_us,
             "phases": [
                 {"phase": r.phase, "sent": r.sent, "received": r.received, "lost": r.lost, "marked": r.marked}
-                for r in self.results
-                if r.sent
+                | {"events": self.events_of(r.phase)}
+                for r in (results.get(phase, Result(phase, 0, 0, 0, ())) for phase in self.begun)
             ],
             "duplicates": self.duplicates,
             "spread": {spread.phase: spread.packets for spread in self.spreads},
@@ -174,5 +231,6 @@ class Report:
             },
             "took_s": self.took_s,
             "events": self.events,
+            "controller_log": self.log,
             "checks": [{"claim": name, "holds": holds, "figures": figures} for name, holds, figures in self.checks()],
         }
