@@ -252,8 +252,8 @@ def run(target: Target, json_file: Path | None) -> int:
     with contextlib.suppress(PermissionError):  # a container may have no right to that
         os.nice(FIRST)
     settings = Settings(target, pace.heartbeat_us)
-    print(f"starting 4 hosts with SmartNICs and 4 planes on {target}", flush=True)
     try:
+        print(f"starting 4 hosts with SmartNICs and 4 planes on {target}", flush=True)
         with running(multiplane(len(PLANES), len(NICS)), settings) as net:
             story = Story(net, pace, report)
             try:
