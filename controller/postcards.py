@@ -40,7 +40,7 @@ class Mailbox:
         names = {one.number: one.name for one in self._intent.classes}
         said = (
             f"{names.get(number, f'class {number}')} packet{_from_to(packet.payload[POSTCARD.size :])} waited "
-            f"{waited * self._intent.tick_ns / 1000:g} us in queue {queue} and left {behind} packets behind"
+            f"{waited * self._intent.tick_ns / 1000:.0f} us in queue {queue} and left {behind} packets behind"
         )
         if missed := self._untold.pop(key, 0):
             said += f"; {missed} more since the last one told"

@@ -325,6 +325,12 @@ def test_a_postcard_names_the_addresses_of_its_packet(frame: bytes, said: str) -
     assert log.since()[0].evidence.startswith(f"data packet{said} waited")
 
 
+def test_a_postcard_tells_a_long_wait_to_the_microsecond() -> None:
+    log = EventLog()
+    Mailbox(INTENT, log, lambda: 0.0).take(postcard(1, waited=1_279_163))
+    assert log.since()[0].evidence.startswith("data packet waited 1279163 us")
+
+
 def test_a_postcard_that_is_too_short_is_a_stray_report() -> None:
     log = EventLog()
     Mailbox(INTENT, log, lambda: 0.0).take(PacketIn("p1", bytes(5), {"ingress_port": 1, "reason": REASON}))
