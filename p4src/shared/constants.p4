@@ -20,6 +20,6 @@ const dscp_t DSCP_CONTROL = 48; // of a heartbeat, which has no IP header
 
 const bit<32> PPM = 1000000;
 
-const bit<16> REPEAT_TIMERS = 100; // a port without a carrier is told again after so many
+const bit<16> REPEAT_TIMERS = 100; // what is known of a port's carrier is told again after so many
 
 #endif
