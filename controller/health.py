@@ -46,7 +46,7 @@ class HealthTracker:
     clock: Callable[[], float]
     links: dict[str, LinkRecord] = field(default_factory=dict)
     sessions: dict[str, SessionState] = field(default_factory=dict)
-    down_ports: set[PortRef] = field(default_factory=set)  # without a carrier
+    ports: dict[PortRef, PortState] = field(default_factory=dict)  # those that lead to hosts
     drained: set[str] = field(default_factory=set)
     version: int = 0  # how many reports and drains there have been
     _devices: dict[str, DeviceState] = field(default_factory=dict)
@@ -60,6 +60,7 @@ class HealthTracker:
             self._devices[device.name] = DeviceState.UNMANAGED
         for plane in self.intent.planes:
             self._planes[plane] = PlaneState.UP
+        self.ports = {host.attached: PortState.UNKNOWN for host in self.intent.hosts}
 
     # ---- evidence in -----------------------------------------------------------------------------------------------
 
@@ -84,22 +85,18 @@ class HealthTracker:
         self._report(end, report)
 
     def on_port(self, digest: PortDigest) -> None:
-        """A device tells that a port has lost its carrier, or has it again."""
-        end, is_down = PortRef(digest.device, digest.values["port"]), bool(digest.values["is_down"])
-        if is_down == (end in self.down_ports):
+        """A device tells whether a port has a carrier; it matters of those that lead to hosts."""
+        end = PortRef(digest.device, digest.values["port"])
+        state = PortState.DOWN if digest.values["is_down"] else PortState.UP
+        before = self.ports.get(end)
+        if before in (None, state):
             return
+        self.ports[end] = state
         self.version += 1
-        if is_down:
-            self.down_ports.add(end)
+        if state is PortState.DOWN:
             self.log.add("port-down", str(end), f"no carrier; it leads to {self.intent.leads_to(end)}")
-        else:
-            self.down_ports.discard(end)
+        elif before is PortState.DOWN:
             self.log.add("port-up", str(end), f"carrier; it leads to {self.intent.leads_to(end)}")
-
-    def on_empty(self, name: str) -> None:
-        """A device has been found without a pipeline: its data plane will tell anew of ports without a carrier."""
-        self.down_ports = {end for end in self.down_ports if end.device != name}
-        self.version += 1
 
     def on_silence(self, end: PortRef) -> None:
         """By its counters, nothing arrives at this end of a link although heartbeats are due."""
@@ -281,10 +278,12 @@ class HealthTracker:
         return record.state
 
     def port_state(self, end: PortRef) -> PortState:
-        """What is known of a port that leads to a host."""
-        if self.sessions[end.device] is SessionState.CLOSED:
-            return PortState.UNKNOWN
-        return PortState.DOWN if end in self.down_ports else PortState.UP
+        """What is known now of a port that leads to a host."""
+        return PortState.UNKNOWN if self.sessions[end.device] is SessionState.CLOSED else self.ports[end]
+
+    def down_ports(self) -> tuple[PortRef, ...]:
+        """The ports that lead to hosts and were last told to have no carrier."""
+        return tuple(sorted(end for end, state in self.ports.items() if state is PortState.DOWN))
 
     def view(self) -> FabricView:
         """What the planner needs to know."""
@@ -316,7 +315,7 @@ class HealthTracker:
                 for name, record in self.links.items()
                 if record.flaps
             ),
-            down_ports=tuple(sorted(self.down_ports)),
+            down_ports=self.down_ports(),
             drained=tuple(sorted(self.drained)),
         )
 
@@ -335,7 +334,8 @@ class HealthTracker:
                 record.state = self._judge(record)
         names = self.links.keys() | self._devices.keys() | set(self.intent.planes)
         self.drained |= set(remembered.drained) & names
-        self.down_ports |= {end for end in remembered.down_ports if end.device in self._devices}
+        for end in self.ports:
+            self.ports[end] = PortState.DOWN if end in remembered.down_ports else PortState.UNKNOWN
         self._devices = {name: self._device_state(name) for name in self._devices}
         self._planes = {plane: self._plane_state(plane) for plane in self._planes}
 

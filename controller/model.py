@@ -239,11 +239,10 @@ class Intent:
         return {end: link for link in self.links for end in (link.lower, link.upper)}
 
     def leads_to(self, end: PortRef) -> str:
-        """What is at the other end of a port's cable."""
+        """What is at the other end of the cable of a port in use."""
         if end in self.link_at:
             return str(self.link_at[end].other(end.device))
-        hosts = [host.name for host in self.hosts if host.attached == end]
-        return f"host {', '.join(hosts)}" if hosts else "nothing"
+        return "host " + ", ".join(host.name for host in self.hosts if host.attached == end)
 
     @cached_property
     def links_of(self) -> dict[str, tuple[Link, ...]]:

@@ -232,8 +232,6 @@ class Controller:
         while True:
             try:
                 self._asked[name] = await self._ask(name)
-                if not self._asked[name]:
-                    self.tracker.on_empty(name)
                 await self._settled.wait()
                 await self._step_done()
                 desired = self.desired[name]

@@ -39,7 +39,7 @@ LINK_EVENTS: Mapping[LinkState, Kind] = {
 class PortState(StrEnum):
     """Whether a port has a carrier."""
 
-    UNKNOWN = "unknown"  # no session
+    UNKNOWN = "unknown"  # not told yet, or no session
     UP = "up"
     DOWN = "down"
 

@@ -25,14 +25,16 @@ def status(controller: Controller) -> dict[str, Any]:
     return {
         "fabric": controller.intent.name,
         "healthy": well
-        and not controller.tracker.down_ports
+        and not controller.tracker.down_ports()
         and all(row["state"] == DeviceState.UP and row["in_sync"] for row in rows),
         "primary": all(controller.is_primary(name) for name in controller.sessions),
         "converged": controller.converged(),
         "planes": shown,
         "devices": rows,
         "links": _count_links(controller, None),
-        "down_ports": [str(end) for end in sorted(controller.tracker.down_ports)],
+        "down_ports": [
+            {"port": str(end), "leads_to": controller.intent.leads_to(end)} for end in controller.tracker.down_ports()
+        ],
         "drained": sorted(controller.tracker.drained),
         "last_event": next((event.as_dict() for event in reversed(controller.log.since())), None),
     }

@@ -75,20 +75,26 @@ class TestWellCabled:
         assert fabric.happened(since, "link-restored") == [("link-restored", P1_LINKS[0])]
 
     def test_a_hosts_cable_is_a_port_and_no_link(self, fabric: LiveFabric) -> None:
-        with pulled(fabric, ("h1", "n1")) as since:
-            down = fabric.up.find("port-down", f"n1:{NIC_HOST_PORT}", since)
-            assert down["evidence"] == "no carrier; it leads to host h1"
-            assert fabric.status(3)["down_ports"] == [f"n1:{NIC_HOST_PORT}"]
-            assert f"ports without a carrier: n1:{NIC_HOST_PORT}\n" in fabric("status", code=3)
-            states = {(row["device"], row["port"]): row["state"] for row in fabric.json("ports")}
-            assert [port for port, state in states.items() if state == "down"] == [("n1", NIC_HOST_PORT)]
-            assert {row["state"] for row in fabric.rows("links").values()} == {"up"}
+        port, others = f"n1:{NIC_HOST_PORT}", (("h2", "h3"), ("h3", "h2"))
+        missing = [{"port": port, "leads_to": "host h1"}]
+        fabric.up.until(lambda: {row["state"] for row in fabric.ask("ports")} == {"up"}, "the state of every port")
+        with contextlib.ExitStack() as stack:
+
+            def pull() -> None:
+                since = stack.enter_context(pulled(fabric, ("h1", "n1")))
+                assert fabric.up.find("port-down", port, since)["evidence"] == "no carrier; it leads to host h1"
+
+            assert fabric.lost(pull, pairs=others).lost == 0
+            assert fabric.status(3)["down_ports"] == missing
+            assert f"ports without a carrier: {port} (host h1)\n" in fabric("status", code=3)
+            states = {f"{row['device']}:{row['port']}": row["state"] for row in fabric.json("ports")}
+            assert [name for name, state in states.items() if state != "up"] == [port]
             fabric.up.end()
             fabric.start("after")
             fabric.up.find("session-up", RELAYED)
             fabric.until_converged()
-            assert fabric.status(3)["down_ports"] == [f"n1:{NIC_HOST_PORT}"], "remembered"
-        fabric.up.find("port-up", f"n1:{NIC_HOST_PORT}")
+            assert fabric.status(3)["down_ports"] == missing, "remembered"
+        assert fabric.up.find("port-up", port)["evidence"] == "carrier; it leads to host h1"
         fabric.until_well()
 
     def test_a_failed_plane_is_down_although_its_switch_lives(self, fabric: LiveFabric) -> None:

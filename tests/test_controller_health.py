@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.device import LinkDigest, PacketIn, PortDigest, SessionDown, SessionState, SessionUp
+from controller.device import LinkDigest, PacketIn, SessionDown, SessionState, SessionUp
 from controller.entities import Entity, TableEntry
 from controller.events import EventLog
 from controller.health import HealthTracker
@@ -28,7 +28,6 @@ from controller.records import (
     Failure,
     LinkState,
     PlaneState,
-    PortState,
     Remembered,
 )
 from controller.telemetry import Rate, Snapshot, Telemetry, silent_ports
@@ -179,31 +178,6 @@ def test_how_often_a_link_failed_and_until_when_it_is_held_is_remembered(tmp_pat
     clock.now = before.held_until + 0.2
     assert second.tick()
     assert after.state is LinkState.UP
-
-
-def test_a_port_without_a_carrier_is_told_once_remembered_and_forgotten_with_the_pipeline(tmp_path: Path) -> None:
-    def told(is_down: int) -> PortDigest:
-        return PortDigest("nic1", {"port": 1, "is_down": is_down, "time": 0}, 0.0)
-
-    end, first, second = PortRef("nic1", 1), tracker(), tracker()
-    assert first.port_state(end) is PortState.UNKNOWN
-    first.on_session(SessionUp("nic1", SessionState.PRIMARY, ()))
-    assert first.port_state(end) is PortState.UP
-    for is_down in (1, 1):
-        first.on_port(told(is_down))
-    assert first.port_state(end) is PortState.DOWN
-    (event,) = [event for event in first.log.since() if event.kind == "port-down"]
-    assert (event.subject, event.evidence) == ("nic1:1", "no carrier; it leads to host h1")
-    Memory(tmp_path / "memory.json").save(first.remember())
-    second.restore(Memory(tmp_path / "memory.json").load())
-    assert second.down_ports == {end}
-    second.on_empty("nic2")
-    assert second.down_ports == {end}
-    second.on_empty("nic1")
-    assert second.down_ports == set()
-    for is_down in (0, 0):
-        first.on_port(told(is_down))
-    assert kinds(first)[-2:] == ["port-down", "port-up"]
 
 
 def test_what_is_told_again_changes_nothing() -> None:

@@ -84,11 +84,17 @@ def status(ctx: typer.Context, as_json: Json = False) -> int:
         show_table("", [name for name, _, _ in DEVICES], cells(state["devices"], DEVICES))
         print("links: " + ", ".join(f"{count} {name}" for name, count in state["links"].items() if count))
         if state["down_ports"]:
-            print(f"ports without a carrier: {', '.join(state['down_ports'])}")
+            print(down_ports_line(state))
         print(f"drained: {', '.join(state['drained']) or 'nothing'}")
         if state["last_event"]:
             print(f"last event: {event_line(state['last_event'])}")
     return 0 if state["healthy"] else UNHEALTHY
+
+
+def down_ports_line(state: dict[str, Any]) -> str:
+    """The ports without a carrier of a status that has some."""
+    ports = (f"{one['port']} ({one['leads_to']})" for one in state["down_ports"])
+    return f"ports without a carrier: {', '.join(ports)}"
 
 
 def planes(ctx: typer.Context, sort: Sort = None, as_json: Json = False) -> int:

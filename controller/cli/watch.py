@@ -16,7 +16,7 @@ from softswitch.cli.output import cell_text
 
 from .common import Context, Json, context
 from .run import event_line
-from .show import LINKS, PLANES, QUEUES, Column, cells
+from .show import LINKS, PLANES, QUEUES, Column, cells, down_ports_line
 
 STYLES = {"up": "green", "gray": "yellow", "degraded": "yellow", "held": "yellow", "probation": "yellow",
           "down": "red", "miscabled": "red", "drained": "cyan"}  # fmt: skip
@@ -77,6 +77,8 @@ def _render(view: dict[str, Any]) -> RenderableType:
     parts: list[RenderableType] = [title, _table("planes", PLANES, status["planes"])]
     if unwell:
         parts.append(_table("links not well", LINKS, unwell))
+    if status["down_ports"]:
+        parts.append(Text(down_ports_line(status), style=STYLES["down"]))
     parts += [_table("busiest queues", QUEUES, busy), *(Text(event_line(event)) for event in view["events"])]
     return Group(*parts)
 
