@@ -91,7 +91,11 @@ def run(
     ] = None,
     pktgen: Annotated[
         list[Any] | None,
-        typer.Option(parser=parse_pktgen, metavar="PORT,INTERVAL,HEX", help="A packet that arrives periodically."),
+        typer.Option(
+            parser=parse_pktgen,
+            metavar="PORT,INTERVAL,HEX[,WATCHED@OFFSET]",
+            help="A packet that arrives periodically; its byte at OFFSET is 1 while port WATCHED is down.",
+        ),
     ] = None,
     pcap: Annotated[Path | None, typer.Option(metavar="[DIR]", help="Record INTERFACE.pcap for every port.")] = None,
     seed: Annotated[int, typer.Option(parser=units.uint64, metavar="N", help="Of random() and of faults.")] = 0,
