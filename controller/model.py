@@ -242,7 +242,7 @@ class Intent:
         """What is at the other end of the cable of a port in use."""
         if end in self.link_at:
             return str(self.link_at[end].other(end.device))
-        return "host " + ", ".join(host.name for host in self.hosts if host.attached == end)
+        return "host " + ", ".join(host.name for host in self.hosts_of[end.device] if host.attached == end)
 
     @cached_property
     def links_of(self) -> dict[str, tuple[Link, ...]]:
