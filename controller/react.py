@@ -215,8 +215,7 @@ class Controller:
                     await asyncio.sleep(0.01)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._window_s):
-                while self._has_links_untold():
-                    await asyncio.sleep(0.01)
+                await self.until(lambda: not self._has_links_untold())
         self._settled.set()
         self.nudge()
 
