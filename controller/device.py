@@ -59,21 +59,24 @@ class SessionDown:
 
 
 @dataclass(frozen=True, slots=True)
-class LinkDigest:
-    """A device's data plane tells of a link; the members of link_event_t by name."""
+class Digest:
+    """A device's data plane tells something; the members of the digest by name."""
 
     device: str
     values: dict[str, int] = field(hash=False)
     received: float  # monotonic seconds
 
 
-@dataclass(frozen=True, slots=True)
-class PortDigest:
-    """A device's data plane tells of a port's carrier; the members of port_event_t by name."""
+class LinkDigest(Digest):
+    """Of a link: link_event_t."""
 
-    device: str
-    values: dict[str, int] = field(hash=False)
-    received: float  # monotonic seconds
+    __slots__ = ()
+
+
+class PortDigest(Digest):
+    """Of a port's carrier: port_event_t."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,12 +199,12 @@ class DeviceSession:
         self.last_error = ""
         self._notify(SessionUp(self.device.name, self.state, self._lacking))
 
-    async def _read_digests(self, switch: fy.Switch, name: str, notice: type[LinkDigest] | type[PortDigest]) -> None:
+    async def _read_digests(self, switch: fy.Switch, name: str, kind: type[LinkDigest | PortDigest]) -> None:
         async for digest in switch.read_digests(name, queue_size=QUEUE_SIZE):
             received = time.monotonic()
             for values in digest.data:
                 numbers = {name: int(value) for name, value in values.items()}
-                self._notify(notice(self.device.name, numbers, received))
+                self._notify(kind(self.device.name, numbers, received))
             with contextlib.suppress(fy.P4ClientError):  # the session is ending
                 await switch.write([digest.ack()])
 
