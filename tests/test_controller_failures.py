@@ -20,7 +20,6 @@ from tests.mininet_support import NEEDS_MININET, TARGETS
 
 pytestmark = NEEDS_MININET
 FABRIC = "multiplane"
-
 P1_LINKS = tuple(f"n{host}:1-p1s1:{host}" for host in range(1, HOSTS + 1))
 
 

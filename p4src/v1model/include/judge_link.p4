@@ -1,9 +1,10 @@
 /* What is thought of a link, both ways, at each of its heartbeats.
  *
- * A timer packet for the port counts one heartbeat missed and becomes a heartbeat of ours; without a carrier the link is
- * down at once. A heartbeat received takes the count back; the neighbor's count of packets sent, against the count of packets received here, is the loss of this
- * direction. rx_state is what this end thinks of the direction towards it, and it tells the neighbor; the link's state
- * is the worse of both ends' rx_state, so both ends see a failure of one direction.
+ * A timer packet for the port counts one heartbeat missed and becomes a heartbeat of ours; without a carrier the link
+ * is down at once. A heartbeat received takes the count back; the neighbor's count of packets sent, against the count
+ * of packets received here, is the loss of this direction. rx_state is what this end thinks of the direction towards
+ * it, and it tells the neighbor; the link's state is the worse of both ends' rx_state, so both ends see a failure of
+ * one direction.
  *
  * Reads hdr.timer or hdr.heartbeat and tables link and health_profile; writes whether the link is healthy, whether it
  * is better than nothing, and a digest for every change and for every window without one, so that who missed a digest,
