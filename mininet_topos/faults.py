@@ -60,7 +60,7 @@ def set_fault(network: Network, sender: str, receiver: str, fault: Fault) -> lis
     """
     said = []
     for link in network.links_between(sender, receiver):
-        a, b = (link.a, link.b) if link.a.node == sender else (link.b, link.a)
+        a, b = link.at(sender), link.other(sender)
         said.append(f"{a} -> {b}: {_text(fault)} by {_apply(network, a, b, fault)}")
     return said
 

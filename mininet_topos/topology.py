@@ -75,6 +75,10 @@ class Link:
     a: End
     b: End
 
+    def at(self, node: str) -> End:
+        """The end that is at ``node``."""
+        return self.a if self.a.node == node else self.b
+
     def other(self, node: str) -> End:
         """The end that is not at ``node``."""
         return self.b if self.a.node == node else self.a
@@ -113,21 +117,16 @@ class Topology:
     def links_of(self, node: str) -> tuple[Link, ...]:
         """The links that end at a node, by its port number."""
         found = [link for link in self.links if node in (link.a.node, link.b.node)]
-        return tuple(sorted(found, key=lambda link: link.a.port if link.a.node == node else link.b.port))
+        return tuple(sorted(found, key=lambda link: link.at(node).port))
 
     def timer_ports(self, device: str) -> tuple[int, ...]:
         """The ports of a device that get timers: all, where any exchanges heartbeats."""
-        ends = [link.a if link.a.node == device else link.b for link in self.links_of(device)]
-        return tuple(end.port for end in ends) if self.link_ports(device) else ()
+        return tuple(link.at(device).port for link in self.links_of(device)) if self.link_ports(device) else ()
 
     def link_ports(self, device: str) -> tuple[int, ...]:
         """The ports of a device that lead to another device: those that exchange heartbeats."""
         links = self.links_of(device)
-        return tuple(
-            (link.a if link.a.node == device else link.b).port
-            for link in links
-            if link.other(device).node not in self.host_names
-        )
+        return tuple(link.at(device).port for link in links if link.other(device).node not in self.host_names)
 
 
 def make_host(number: int, gateway_mac: str | None = None) -> Host:

@@ -256,7 +256,7 @@ class LiveFabric:
     def lose(self, sender: str, receiver: str, share: float) -> None:
         """Of what one device sends to another, that share is lost; 0 is none."""
         (link,) = self.network.links_between(sender, receiver)
-        end = link.a if link.a.node == sender else link.b
+        end = link.at(sender)
         node = self.network.node(sender)
         if node.control or self.network.node(receiver).control or faults.has_netem():
             faults.set_fault(self.network, sender, receiver, faults.Fault(loss=share))
