@@ -211,8 +211,7 @@ class Controller:
         """Give every device the time to tell, within limits."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._missed_s + SETTLE_S):
-                while self._asked.keys() < self.sessions.keys():
-                    await asyncio.sleep(0.01)
+                await self.until(lambda: self._asked.keys() == self.sessions.keys())
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._window_s):
                 await self.until(lambda: not self._has_links_untold())
@@ -220,10 +219,20 @@ class Controller:
         self.nudge()
 
     def _has_links_untold(self) -> bool:
-        """Whether an end of which nothing is known will tell: its device was at work before."""
-        configured = {name for name, before in self._asked.items() if before}
-        ends = (item for record in self.tracker.links.values() for item in record.ends.items())
-        return any(report.state == UNKNOWN and end.device in configured for end, report in ends)
+        """Whether an end of which nothing is known may tell yet.
+
+        Its device was at work before; or it has not answered, in a fabric that may be at work, and the other end knows
+        nothing of the link either.
+        """
+        unasked = self.sessions.keys() - self._asked.keys()
+        if not any(self._asked.values()) and not any(self.is_primary(name) for name in unasked):
+            return False
+        return any(
+            report.state == UNKNOWN
+            and (self._asked.get(end.device) or (end.device in unasked and record.state is LinkState.UNKNOWN))
+            for record in self.tracker.links.values()
+            for end, report in record.ends.items()
+        )
 
     async def _take_over(self, name: str) -> None:
         """Learn what arrives at the device, then make it hold what it should."""
@@ -231,6 +240,7 @@ class Controller:
         while True:
             try:
                 self._asked[name] = await self._ask(name)
+                self.nudge()
                 await self._settled.wait()
                 await self._step_done()
                 desired = self.desired[name]

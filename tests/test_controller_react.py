@@ -390,7 +390,11 @@ def test_what_links_were_before_the_controller_started_is_remembered(single: Fab
     run(body)
 
 
-def test_a_controller_without_memory_hears_of_every_link_before_it_writes(single: Fabric, tmp_path: Path) -> None:
+@pytest.mark.parametrize("patience", [SETTLE_S, 0.0], ids=["asked in time", "before any device has answered"])
+def test_a_controller_without_memory_hears_of_every_link_before_it_writes(
+    single: Fabric, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, patience: float
+) -> None:
+    monkeypatch.setattr("controller.react.SETTLE_S", patience)
     gray = single.link("nic1", "p1")
     to_p1, to_p2 = single.link("nic2", "p1"), single.link("nic2", "p2")
 
