@@ -194,10 +194,15 @@ class TestWellCabled:
         try:
             gray = fabric.up.find("link-gray", link, since)
             assert gray["reaction"] == "used only where nothing better leads"
-            fabric.up.until(lambda: fabric.ask("links") and fabric.rows("links")[link]["loss_up"] > 0, "its loss")
+
+            # the first estimate may rest on as few as two losses; each window makes a better one
+            def is_within_a_factor_of_two() -> bool:
+                (share,) = (row["loss_up"] for row in fabric.ask("links") if row["link"] == link)
+                return 0.15 <= share <= 0.6
+
+            fabric.up.until(is_within_a_factor_of_two, "its loss")
             row = fabric.rows("links")[link]
             assert (row["state"], row["loss_down"]) == ("gray", 0)
-            assert 0.05 < row["loss_up"] < 0.75
             assert "p2s1:2 says degraded (loss), lost" in row["evidence"]
             fabric.until_converged()
             assert fabric.status(3)["links"]["gray"] == 1
