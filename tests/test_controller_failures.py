@@ -197,7 +197,7 @@ class TestWellCabled:
 
             # the first estimate may rest on as few as two losses; each window makes a better one
             def is_within_a_factor_of_two() -> bool:
-                (share,) = (row["loss_up"] for row in fabric.ask("links") if row["link"] == link)
+                (share,) = (float(row["loss_up"]) for row in fabric.ask("links") if row["link"] == link)
                 return 0.15 <= share <= 0.6
 
             fabric.up.until(is_within_a_factor_of_two, "its loss")
