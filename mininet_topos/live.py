@@ -26,6 +26,11 @@ class LiveError(Exception):
     """Something asked of a running network that it cannot do; the message names what it has."""
 
 
+def cable(port: int) -> str:
+    """The interface below that of a port of BMv2, which would wait for ever for packets of one that is down."""
+    return f"cable{port}"
+
+
 @dataclass(frozen=True, slots=True)
 class Node:
     """A switch, NIC or host. The last five say how to reach a device; a host has none of them."""
@@ -70,26 +75,16 @@ class Node:
             raise LiveError(f"{self.name}: {error}") from error
 
     def set_port(self, port: int, up: bool) -> None:
-        """Sets the interface of a port administratively up or down. Raises LiveError."""
-        ifname = self.interfaces[port]
-        if up == ("UP" in self._flags(ifname)):
-            return
-        # BMv2 would wait for ever for the next packet of an interface that is down, and hear no other port
-        if not up and self.thrift_port:
-            with self.thrift() as switch:
-                switch.remove_port(port)
-        self.output("ip", "link", "set", "dev", ifname, "up" if up else "down")
-        if up and self.thrift_port:
-            with self.thrift() as switch:
-                switch.add_port(port, ifname)
+        """Plugs the cable of a port in, or pulls it: administratively up or down at this end. Raises LiveError."""
+        self.output("ip", "link", "set", "dev", self._cable(port), "up" if up else "down")
 
     def has_carrier(self, port: int) -> bool:
         """Whether the cable of a port is plugged in at both ends."""
-        return "LOWER_UP" in self._flags(self.interfaces[port])
+        (link,) = json.loads(self.output("ip", "-j", "link", "show", "dev", self._cable(port)))
+        return "LOWER_UP" in link["flags"]
 
-    def _flags(self, ifname: str) -> list[str]:
-        (link,) = json.loads(self.output("ip", "-j", "link", "show", "dev", ifname))
-        return list(link["flags"])
+    def _cable(self, port: int) -> str:
+        return cable(port) if self.thrift_port else self.interfaces[port]
 
 
 @dataclass(frozen=True)

@@ -28,11 +28,16 @@ _OFFLOADS = "rx off tx off sg off tso off gso off gro off"
 class FabricIntf(Intf):
     """An interface whose frames are what they would be on a wire: every checksum computed, none longer than the MTU."""
 
-    def config(self, up: bool = True, **_: Any) -> dict[str, Any]:
-        state = "up" if up else "down"
-        said = self.cmd(f"ethtool -K {self.name} {_OFFLOADS} >/dev/null && ip link set dev {self.name} {state}")
-        if said.strip():
-            raise NodeError(f"{self.name}: {said.strip()}")
+    def config(self, **_: Any) -> dict[str, Any]:
+        lines = [f"ethtool -K {self.name} {_OFFLOADS} >/dev/null"]
+        if isinstance(self.node, P4Switch) and self.node.target is Target.BMV2:
+            below = live.cable(self.node.ports[self])
+            lines += [
+                f"ip link set dev {self.name} name {below}",
+                f"ip link set dev {below} up",
+                f"ip link add link {below} name {self.name} type macvlan mode passthru",
+            ]
+        self.node.script(*lines, f"ip link set dev {self.name} up")
         return {}
 
 

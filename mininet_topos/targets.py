@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from mininet_topos.live import cable
 from mininet_topos.queues import PRIORITIES
 from mininet_topos.timer import IS_DOWN_AT, TIMER_PORT, timer_packet
 from mininet_topos.topology import TopologyError
@@ -89,7 +90,7 @@ class Process:
 
     def timer_command(self) -> list[str]:
         """The sender of timer packets that runs beside BMv2."""
-        ports = [f"{port}@{self.ports[port]}" for port in self.timer_ports]
+        ports = [f"{port}@{cable(port)}" for port in self.timer_ports]
         return [sys.executable, "-m", "mininet_topos.timer", TIMER_WIRE[0], str(self.heartbeat_us), *ports]
 
     def _generators(self) -> list[str]:

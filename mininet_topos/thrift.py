@@ -1,4 +1,4 @@
-"""The few calls of BMv2's Thrift services that P4Runtime does not have: rates and depths of queues, ports.
+"""The few calls of BMv2's Thrift services that P4Runtime does not have: rates and depths of queues.
 
 Thrift's binary protocol over plain TCP: https://github.com/apache/thrift/blob/master/doc/specs/thrift-binary-protocol.md
 A call is a header (version and type, name, sequence number) and a struct of the arguments; the answer is likewise.
@@ -47,14 +47,6 @@ class SimpleSwitchClient:
         arguments = _integer(1, port), _integer(2, priority), _integer(3, packets)
         self._call("simple_switch:set_egress_priority_queue_depth", *arguments)
 
-    def add_port(self, port: int, ifname: str) -> None:
-        """Attach an interface. Raises ThriftError."""
-        self._call("standard:bm_dev_mgr_add_port", _text(1, ifname), _integer(2, port), _text(3, ""))
-
-    def remove_port(self, port: int) -> None:
-        """Detach a port's interface. Raises ThriftError."""
-        self._call("standard:bm_dev_mgr_remove_port", _integer(1, port))
-
     def close(self) -> None:
         self._stream.close()
         self._socket.close()
@@ -71,8 +63,6 @@ class SimpleSwitchClient:
         try:
             self._socket.sendall(header + b"".join(arguments) + bytes([_STOP]))
             refusal = self._answer()
-        except TimeoutError as error:
-            raise ThriftError(f"{name}: no answer; ports of a switch without a pipeline cannot be changed") from error
         except OSError as error:
             raise ThriftError(f"{name}: the switch does not answer: {error}") from error
         if refusal:
@@ -139,7 +129,3 @@ def _integer(number: int, value: int) -> bytes:
 
 def _long(number: int, value: int) -> bytes:
     return struct.pack("!BHq", _I64, number, value)
-
-
-def _text(number: int, value: str) -> bytes:
-    return struct.pack("!BH", _STRING, number) + _counted(value)

@@ -36,8 +36,7 @@ LOOK_S = 0.05  # at what no event tells
 HEARTBEAT_US = 50_000
 FLOW_PPS = {Target.SOFTSWITCH: 50, Target.BMV2: 20}
 DSCP_DATA = 26
-# Twelve missed in a row are no accident, although BMv2 hears nothing while a port is added or removed; where three of
-# ten are lost, no window is without.
+# Twelve missed in a row are no accident on a busy machine either; where three of ten are lost, no window is without.
 HEALTH = {"missed_limit": 12, "probation": 10, "window": 25, "min_lost": 2}
 RELAYED = "p1s1"  # the device whose session can be lost
 EVERY_PAIR: tuple[Pair, ...] = tuple((f"h{a}", f"h{b}") for a in (1, 2, 3) for b in (1, 2, 3) if a != b)

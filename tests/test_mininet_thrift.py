@@ -54,23 +54,6 @@ def test_a_depth_is_one_call() -> None:
     assert requests == [expected]
 
 
-def test_a_port_is_added_by_its_interface_and_removed_by_its_number() -> None:
-    nothing = bytes.fromhex("80010002 00000001 78 00000001 00")
-    name = b"standard:bm_dev_mgr_add_port"
-    expected = (
-        bytes.fromhex("80010001") + len(name).to_bytes(4) + name + bytes.fromhex("00000001")
-        + bytes.fromhex("0b0001 00000004") + b"eth5" + bytes.fromhex("080002 00000005  0b0003 00000000  00")
-    )  # fmt: skip
-    with server(nothing, len(expected)) as (port, requests), SimpleSwitchClient(port) as client:
-        client.add_port(5, "eth5")
-    assert requests == [expected]
-    name = b"standard:bm_dev_mgr_remove_port"
-    expected = bytes.fromhex("80010001") + len(name).to_bytes(4) + name + bytes.fromhex("00000001 080001 00000005 00")
-    with server(nothing, len(expected)) as (port, requests), SimpleSwitchClient(port) as client:
-        client.remove_port(5)
-    assert requests == [expected]
-
-
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
