@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -82,13 +83,15 @@ class TestForReal:
     def test_a_fabric_that_does_not_come_up_is_reported_with_what_its_controller_told(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
     ) -> None:
-        monkeypatch.setattr(demo_fabric, "UP_S", 1.0)  # links are on probation for longer
+        endless = replace(demo_fabric.PACES[Target.SOFTSWITCH], health={"probation": 65535})
+        monkeypatch.setitem(demo_fabric.PACES, Target.SOFTSWITCH, endless)
+        monkeypatch.setattr(demo_fabric, "LINKS_S", 0.0)
         monkeypatch.setattr("os.nice", lambda _: 0)
-        with pytest.raises(demo_fabric.DemoError, match=r"after 1 s"):
+        with pytest.raises(demo_fabric.DemoError, match=r"after 0 s"):
             demo_fabric.run(Target.SOFTSWITCH, tmp_path / "demo.json")
         said = json.loads((tmp_path / "demo.json").read_text())
         (reason,) = said["reasons"]
-        assert "after 1 s not every device is in sync" in reason
+        assert "bring-up: after 0 s the fabric is not healthy; links that are not up: {'p1': 4," in reason
         (phase,) = said["phases"]
         assert phase["phase"] == "bring-up" and "session-up" in {event["kind"] for event in phase["events"]}
         assert f"NOT GOOD: {reason}" in capfd.readouterr().out

@@ -45,7 +45,8 @@ MISSED_LIMIT = 3
 FIRST = -10  # niceness of the fabric: who is not given the processor in time looks dead to its neighbours
 PHASE_S = 3.0
 QUIET_S = 0.5  # between what a phase changes and its first packet, or its last packet and what comes then
-UP_S = 60.0  # the longest wait for the controller, and then for links; a loaded machine takes its time
+UP_S = 60.0  # the longest wait for the controller; a loaded machine takes its time
+LINKS_S = 60.0  # and then for all links
 ARRIVED_S = 4.0  # for packets in queues
 LOG_LINES = 20
 BACK_S = 20.0  # and for the plane to be whole again
@@ -100,7 +101,7 @@ class Story:
         done = subprocess.run(words, env=self.net.run_of.environment(), capture_output=True, text=True, check=False)
         if done.returncode:
             raise DemoError(done.stderr.strip() or f"polyplane up --detach ended with {done.returncode}")
-        self.wait_for_planes(UP_S)
+        self.wait_for_planes(LINKS_S)
 
     def wait_for_planes(self, seconds: float) -> None:
         """Until every link of every plane is up and every device holds what it should. Raises DemoError."""
