@@ -53,7 +53,7 @@ class Memory:
         temporary = self.path.with_suffix(".new")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            temporary.write_text(json.dumps(data, indent=1))
+            temporary.write_text(json.dumps(data))
             os.replace(temporary, self.path)
             self._last = data
         except OSError as error:

@@ -42,7 +42,7 @@ from controller.postcards import REASON, Mailbox
 from controller.programs import Program, program_for
 from controller.reconcile import difference
 from controller.records import UNKNOWN, LinkState
-from controller.telemetry import Telemetry, silent_ports, take_snapshot
+from controller.telemetry import Telemetry, silent_ports, take_arrivals, take_snapshot
 
 log = logging.getLogger(__name__)
 
@@ -268,11 +268,11 @@ class Controller:
         Returns whether the device has been configured before.
         """
         session = self.sessions[name]
-        before = await take_snapshot(session, time.monotonic())
-        if not any(kind == "rx" for kind, _ in before.ports):
+        before = await take_arrivals(session, time.monotonic())
+        if not before.ports:
             return False
         await asyncio.sleep(self._missed_s)
-        after = await take_snapshot(session, time.monotonic())
+        after = await take_arrivals(session, time.monotonic())
         linked = {link.at(name).port for link in self.intent.links_of[name]}
         self._notices.put_nowait(Silence(name, frozenset(silent_ports(before, after) & linked)))
         return True

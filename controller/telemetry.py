@@ -20,7 +20,8 @@ DROP_REASONS = (
 )  # fmt: skip
 # counter in the P4Info, and its name here: by queue index, and direct counters by the port of their entry
 QUEUE_COUNTERS = {"queue_packets": "tx", "queue_marked": "marked", "queue_early_drops": "early_drops"}
-PORT_COUNTERS = {"port_counter": "rx", "neighbor_counter": "forwarded"}
+ARRIVALS = "port_counter"
+PORT_COUNTERS = {ARRIVALS: "rx", "neighbor_counter": "forwarded"}
 
 Count = tuple[int, int]  # packets, bytes
 
@@ -52,10 +53,7 @@ async def take_snapshot(session: DeviceSession, now: float) -> Snapshot:
     direct = {counter.alias for counter in schema.direct_counters}
     indirect = {counter.alias for counter in schema.counters}
     for counter in PORT_COUNTERS.keys() & direct:
-        for answer in await session.read_counters(fy.P4DirectCounterEntry(counter)):
-            match = answer.table_entry.match if answer.table_entry is not None else None
-            if match and answer.data is not None:
-                snapshot.ports[PORT_COUNTERS[counter], int(match["port"])] = _count(answer.data)
+        await _read_ports(session, counter, snapshot)
     for counter in QUEUE_COUNTERS.keys() & indirect:
         for answer in await session.read_counters(fy.P4CounterEntry(counter)):
             if answer.data is not None and answer.data.packet_count:
@@ -67,6 +65,20 @@ async def take_snapshot(session: DeviceSession, now: float) -> Snapshot:
                 reason = DROP_REASONS[answer.index] if answer.index < len(DROP_REASONS) else str(answer.index)
                 snapshot.drops[reason] = _count(answer.data)
     return snapshot
+
+
+async def take_arrivals(session: DeviceSession, now: float) -> Snapshot:
+    """Reads no more than what arrived at each port. Raises P4ClientError and NotPrimary."""
+    snapshot = Snapshot(now)
+    await _read_ports(session, ARRIVALS, snapshot)
+    return snapshot
+
+
+async def _read_ports(session: DeviceSession, counter: str, snapshot: Snapshot) -> None:
+    for answer in await session.read_counters(fy.P4DirectCounterEntry(counter)):
+        match = answer.table_entry.match if answer.table_entry is not None else None
+        if match and answer.data is not None:
+            snapshot.ports[PORT_COUNTERS[counter], int(match["port"])] = _count(answer.data)
 
 
 def _count(data: Any) -> Count:
