@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import shutil
 from typing import Any
 
 import finsy as fy
@@ -14,10 +13,7 @@ from mininet_topos.single_switch import single_switch
 from mininet_topos.topology import End
 from tests.conftest import PROGRAMS
 
-NEEDS_MININET = [
-    pytest.mark.root,
-    pytest.mark.skipif(shutil.which("mnexec") is None, reason="no mnexec (Debian's package mininet)"),
-]
+NEEDS_MININET = [pytest.mark.root, pytest.mark.mininet]
 TARGETS = ["softswitch", pytest.param("bmv2", marks=pytest.mark.bmv2)]
 
 _WAIT_S = 30

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 
 import pytest
 
@@ -105,7 +104,7 @@ def test_no_cable_is_pulled_twice_and_every_nic_keeps_half_of_its_planes() -> No
 
 @pytest.mark.root
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which("mnexec") is None, reason="no mnexec (Debian's package mininet)")
+@pytest.mark.mininet
 def test_a_pulled_cable_is_seen_and_routed_around() -> None:
     told = reaction.measure("softswitch", 1)
     assert told.samples == 1 and told.detection_ms.median > 0 and told.reroute_ms.median > 0
