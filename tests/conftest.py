@@ -23,7 +23,7 @@ def _can_make_namespaces() -> bool:
 # marker: whether this machine has it, and what to say where it has not
 NEEDS: dict[str, tuple[Callable[[], bool], str]] = {
     "root": (_can_make_namespaces, "not root, or no network namespaces"),
-    "mininet": (lambda: shutil.which("mnexec") is not None, "no mnexec (Debian's package mininet)"),
+    "mininet": (lambda: all(map(shutil.which, ("mnexec", "ifconfig", "ethtool"))), "no mnexec, ifconfig or ethtool"),
     "p4c": (lambda: shutil.which("p4c-bm2-ss") is not None, "no p4c-bm2-ss on PATH"),
     "bmv2": (lambda: shutil.which("simple_switch_grpc") is not None, "no simple_switch_grpc on PATH"),
     "shell": (lambda: (ROOT / ".venv-shell/bin/python").exists(), "no .venv-shell"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -30,11 +29,7 @@ def no_leftovers() -> Iterator[None]:
     assert [run for run in runs.all_runs() if run not in before and not run.alive] == []
 
 
-needs_mininet = [
-    *NEEDS_MININET,
-    pytest.mark.skipif(shutil.which("ethtool") is None, reason="no ethtool"),
-    pytest.mark.usefixtures("no_leftovers"),
-]
+needs_mininet = [*NEEDS_MININET, pytest.mark.usefixtures("no_leftovers")]
 
 
 class TestForReal:
